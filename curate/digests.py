@@ -1,0 +1,199 @@
+"""Digests: of files (bytes), of content (logical values) and of configuration (keys).
+
+A content digest covers the schema and each column's values in row order; it does not see row groups, chunks,
+compression, `string` against `large_string`, or what lies under a null. It is computed as rows stream by, in memory
+that does not grow with them. A key is the digest of canonical JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from blake3 import blake3
+
+from transforms.outcome import canonical_json
+
+CHUNK: Final = 4 << 20
+MODULUS: Final = 1 << 256
+
+
+def digest_bytes(content: bytes) -> str:
+    """Return the BLAKE3 digest of `content` as 64 hex digits."""
+    return blake3(content).hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """Return the BLAKE3 digest of a file's bytes as 64 hex digits."""
+    hasher = blake3()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            hasher.update(chunk)
+    return hasher.hexdigest()
+
+
+def digest_json(value: object) -> str:
+    """Return the digest of the canonical JSON of `value`: this is how keys are made."""
+    return digest_bytes(canonical_json(value).encode())
+
+
+def short(key: str) -> str:
+    """Return the 16 hex digits under which `key` stands in paths."""
+    return key[:16]
+
+
+def document_id(source: str, *natural_key: bytes | str | int) -> bytes:
+    """Return the 16-byte id of the document that `natural_key` names within `source`.
+
+    Every part is length-prefixed, so that no two lists of parts run together.
+    """
+    hasher = blake3(b"curate document id 1\0")
+    for part in (source, *natural_key):
+        data = part if isinstance(part, bytes) else str(part).encode()
+        hasher.update(len(data).to_bytes(8, "little") + type(part).__name__.encode() + b"\0" + data)
+    return hasher.digest(16)
+
+
+def text_digest(text: str) -> bytes:
+    """Return the 16-byte digest of a text's UTF-8 bytes."""
+    return blake3(text.encode()).digest(16)
+
+
+def logical_type(kind: pa.DataType) -> str:
+    """Return the name of a column's logical type, the same for the small and large layouts of one type.
+
+    Raises:
+        TypeError: a type that datasets do not hold.
+    """
+    if pa.types.is_large_string(kind) or pa.types.is_string(kind):
+        return "string"
+    if pa.types.is_large_binary(kind) or pa.types.is_binary(kind):
+        return "binary"
+    if pa.types.is_fixed_size_binary(kind):
+        return f"binary{kind.byte_width}"
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return str(kind)
+    if pa.types.is_floating(kind):
+        return {16: "float16", 32: "float32", 64: "float64"}[kind.bit_width]
+    if pa.types.is_decimal128(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_timestamp(kind):
+        return f"timestamp({kind.unit},{kind.tz or ''})"
+    if pa.types.is_date32(kind):
+        return "date"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list<{logical_type(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        return "struct<" + ",".join(f"{field.name}:{logical_type(field.type)}" for field in fields) + ">"
+    raise TypeError(f"columns of type {kind} are not supported: cast the column before it is read")
+
+
+class _ColumnDigest:
+    """Streams of one column: which rows are null, lengths, values; children for nested types."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind = kind
+        self.valid, self.lengths, self.values = blake3(), blake3(), blake3()
+        self.children: list[_ColumnDigest] = []
+        if pa.types.is_struct(kind):
+            self.children = [_ColumnDigest(kind.field(i).type) for i in range(kind.num_fields)]
+        elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            self.children = [_ColumnDigest(kind.value_type)]
+
+    def update(self, array: pa.Array) -> None:
+        kind = self.kind
+        valid = np.ones(len(array), np.uint8)
+        if array.null_count:
+            valid = array.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8)
+        self.valid.update(valid.tobytes())
+        if pa.types.is_struct(kind):
+            for child, values in zip(self.children, array.flatten(), strict=True):
+                child.update(values)
+        elif self.children:
+            self.lengths.update(pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64()).to_numpy().tobytes())
+            self.children[0].update(array.flatten())
+        elif pa.types.is_fixed_size_binary(kind):
+            self.values.update(b"".join(value or bytes(kind.byte_width) for value in array.to_pylist()))
+        elif logical_type(kind) in ("string", "binary"):
+            lengths, data = _variable_buffers(array)
+            self.lengths.update(lengths.tobytes())
+            self.values.update(data)
+        else:
+            self.values.update(_fixed_bytes(array, kind))
+
+    def digest(self) -> bytes:
+        parts = [self.valid.digest(), self.lengths.digest(), self.values.digest()]
+        return blake3(b"".join(parts + [child.digest() for child in self.children])).digest()
+
+
+def _variable_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int64], bytes]:
+    filled = pc.fill_null(array, b"" if "binary" in str(array.type) else "")
+    large = filled.cast(pa.large_binary())
+    offsets = np.frombuffer(large.buffers()[1], np.int64)[large.offset : large.offset + len(large) + 1]
+    if not len(large) or offsets[0] == offsets[-1]:
+        return np.zeros(len(large), np.int64), b""
+    return np.diff(offsets), large.buffers()[2][int(offsets[0]) : int(offsets[-1])].to_pybytes()
+
+
+def _fixed_bytes(array: pa.Array, kind: pa.DataType) -> bytes:
+    if pa.types.is_boolean(kind):
+        return pc.fill_null(array, False).to_numpy(zero_copy_only=False).astype(np.uint8).tobytes()
+    if pa.types.is_decimal128(kind):
+        return b"".join(str(value).encode() + b"\0" for value in array.to_pylist())
+    if pa.types.is_timestamp(kind):
+        array, kind = array.cast(pa.int64()), pa.int64()
+    if pa.types.is_date32(kind):
+        array, kind = array.cast(pa.int32()), pa.int32()
+    return pc.fill_null(array, pa.scalar(0, kind)).to_numpy(zero_copy_only=False).tobytes()
+
+
+class ContentDigest:
+    """Content digest of a table whose record batches stream by; equal however the rows are batched."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        """Start with the schema: names, logical types and order are part of the digest."""
+        self._schema = schema
+        self._columns = [_ColumnDigest(field.type) for field in schema]
+        self._rows = 0
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of `batch`."""
+        self._rows += batch.num_rows
+        for column, array in zip(self._columns, batch.columns, strict=True):
+            column.update(array)
+
+    def hexdigest(self) -> str:
+        """Return the digest of the schema and all rows so far."""
+        columns = [
+            [field.name, logical_type(field.type), column.digest().hex()]
+            for field, column in zip(self._schema, self._columns, strict=True)
+        ]
+        return digest_json({"rows": self._rows, "columns": columns})
+
+
+def content_digest(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> str:
+    """Return the content digest of `batches`."""
+    digest = ContentDigest(schema)
+    for batch in batches:
+        digest.update(batch)
+    return digest.hexdigest()
+
+
+def sum_digests(digests: Iterable[bytes]) -> str:
+    """Return the sum modulo 2^256 of BLAKE3 digests of `digests`, as 64 hex digits.
+
+    It names a multiset: the same for any order, and sums of parts add up to the sum of the whole.
+    """
+    total = sum(int.from_bytes(blake3(digest).digest(), "little") for digest in digests)
+    return f"{total % MODULUS:064x}"
+
+
+def add_sums(left: str, right: str) -> str:
+    """Return the sum of the union of two multisets named by `sum_digests`."""
+    return f"{(int(left, 16) + int(right, 16)) % MODULUS:064x}"

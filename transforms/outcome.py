@@ -1,0 +1,145 @@
+"""What a transform is and what it returns: kept rows, dropped rows with reasons, edits with counts.
+
+A transform is a frozen dataclass whose fields are its whole configuration. It sees one Arrow record batch, knows
+nothing of storage, and must give the same rows for any batching: the outcome for a document may depend on that
+document alone. The engine checks, per batch, that kept and dropped ids are the ids that came in, and that the
+code points add up: in + inserted = out + dropped + cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from transforms.schema import ID
+
+DROPPED: Final = pa.schema(
+    [
+        pa.field("id", ID, nullable=False),
+        pa.field("transform", pa.large_string(), nullable=False),
+        pa.field("reason", pa.large_string(), nullable=False),
+        pa.field("measure", pa.large_string()),  # what was measured, as "stop words"
+        pa.field("numerator", pa.int64()),  # measured value = numerator / denominator, exact
+        pa.field("denominator", pa.int64()),
+        pa.field("threshold", pa.large_string()),  # the bound in force, as "≥ 2" (what a kept document satisfies)
+        pa.field("evidence", pa.large_string()),  # canonical JSON: firing spans, survivor, error message …
+    ]
+)
+"""Rows of `Outcome.dropped` and of `Outcome.near`."""
+
+EDITS: Final = pa.schema(
+    [
+        pa.field("id", ID, nullable=False),
+        pa.field("transform", pa.large_string(), nullable=False),
+        pa.field("reason", pa.large_string(), nullable=False),
+        pa.field("cut", pa.int64(), nullable=False),  # code points removed
+        pa.field("inserted", pa.int64(), nullable=False),  # code points added
+        pa.field("evidence", pa.large_string()),
+    ]
+)
+"""Rows of `Outcome.edits`: at most one per document, transform and reason; only where something changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a transform made of a batch.
+
+    `kept` has the transform's output schema, in input order. `dropped` and `near` have schema `DROPPED`, `edits` has
+    `EDITS`. `near` holds kept documents whose measure lies within 5 % of its threshold.
+    """
+
+    kept: pa.RecordBatch
+    dropped: pa.RecordBatch
+    edits: pa.RecordBatch
+    near: pa.RecordBatch
+
+
+@runtime_checkable
+class Transform(Protocol):
+    """The protocol of transforms: two pure functions and what names their behaviour."""
+
+    version: ClassVar[int]
+    """Raised whenever the output for some input changes; part of every key downstream."""
+
+    libraries: ClassVar[tuple[str, ...]]
+    """Distributions whose exact version reaches the output, as ("trafilatura", "lxml")."""
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of kept rows for input rows of `schema`.
+
+        Raises:
+            SchemaError: a column that the transform needs is missing or has another type.
+        """
+        ...
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Transform one batch. Rows of the outcome depend on their own document only."""
+        ...
+
+
+class SchemaError(ValueError):
+    """A transform was applied to rows that lack a column it needs."""
+
+
+def canonical_json(value: object) -> str:
+    """Return canonical JSON: sorted keys, no spaces, no floats.
+
+    Raises:
+        TypeError: `value` holds a float (write decimals as strings) or something JSON has no form for.
+    """
+    _refuse_floats(value)
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _refuse_floats(value: object) -> None:
+    if isinstance(value, float):
+        raise TypeError(f"canonical JSON holds no floats, got {value!r}: pass the decimal as a string")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"canonical JSON has string keys only, got {key!r}")
+            _refuse_floats(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _refuse_floats(item)
+
+
+def require(schema: pa.Schema, transform: str, **columns: pa.DataType) -> None:
+    """Raise `SchemaError` unless `schema` has the `columns` with these types."""
+    for name, kind in columns.items():
+        if schema.get_field_index(name) < 0:
+            raise SchemaError(f"{transform} needs the column {name!r} ({kind}); the rows have {', '.join(schema.names)}")
+        if schema.field(name).type != kind:
+            raise SchemaError(f"{transform} needs the column {name!r} as {kind}, it is {schema.field(name).type}")
+
+
+def rows(schema: pa.Schema, values: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
+    """Return a record batch of `schema`; keys left out are null."""
+    items = list(values)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([item.get(field.name) for item in items], field.type) for field in schema], schema=schema
+    )
+
+
+def nothing(schema: pa.Schema) -> pa.RecordBatch:
+    """Return an empty record batch of `schema`."""
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def kept(
+    batch: pa.RecordBatch,
+    *,
+    dropped: Sequence[Mapping[str, Any]] | pa.RecordBatch = (),
+    edits: Sequence[Mapping[str, Any]] | pa.RecordBatch = (),
+    near: Sequence[Mapping[str, Any]] | pa.RecordBatch = (),
+) -> Outcome:
+    """Return an `Outcome` of the kept rows `batch`, rows of the other tables given as dictionaries or batches."""
+
+    def table(schema: pa.Schema, values: Sequence[Mapping[str, Any]] | pa.RecordBatch) -> pa.RecordBatch:
+        return values if isinstance(values, pa.RecordBatch) else rows(schema, values)
+
+    return Outcome(batch, table(DROPPED, dropped), table(EDITS, edits), table(DROPPED, near))
