@@ -93,7 +93,7 @@ class Language:
     """
 
     thresholds: Mapping[str, str | int | float | Decimal] | tuple[tuple[str, str], ...] | None = None
-    model: Path | None = field(default=None, compare=False)
+    model: Path | None = field(default=None, compare=False, metadata={"key": False})
     characters: int = 2000
     digest: str = field(default=DEFAULT_MODEL_SHA256, init=False)
 
