@@ -110,26 +110,23 @@ def split_buckets(keys: Hashes, splits: Hashes, order: Hashes, documents: Indice
     rows = np.argsort(keys, kind="stable")
     borders = _borders(keys[rows])
     sizes = np.diff(borders)
-    runs = [_runs(borders[:-1][sizes <= cap], borders[1:][sizes <= cap])]
-    for bucket in np.flatnonzero(sizes > cap).tolist():
-        first, last = int(borders[bucket]), int(borders[bucket + 1])
-        part = rows[first:last]
-        rows[first:last] = part[np.lexsort((documents[part], order[part], splits[part]))]
-        parts = list(_parts(splits[rows[first:last]], cap, 0, 0, last - first))
-        runs.append(np.array(parts, np.int64) + np.int64(first))
-    names, local = np.unique(documents, return_inverse=True)
-    codes = _pairs(local[rows].astype(np.int64), np.concatenate(runs), np.int64(len(names)))
-    given_up = int((sizes * (sizes - 1) // 2).sum()) - len(codes)
-    a, b = np.divmod(np.unique(codes), max(len(names), 1))
-    other = a != b  # a document twice in one bucket is no pair
-    split = int((sizes > cap).sum())
-    return Candidates(names[a[other]], names[b[other]], given_up, split, int(sizes.max(initial=0)))
+    small = sizes <= cap
+    runs = [np.stack([borders[:-1][small], borders[1:][small], borders[:-1][small]], axis=1)]
+    for first, last in zip(borders[:-1][~small].tolist(), borders[1:][~small].tolist(), strict=True):
+        bucket = rows[first:last]
+        bucket = bucket[np.lexsort((documents[bucket], order[bucket], splits[bucket]))]
+        rows[first:last] = bucket
+        runs.append(np.array(list(_parts(splits[bucket], cap, 0, 0, last - first)), np.int64) + np.int64(first))
+    a, b, proposed = _distinct_pairs(documents[rows], np.concatenate(runs))
+    possible = int((sizes * (sizes - 1) // 2).sum())
+    return Candidates(a, b, possible - proposed, int((~small).sum()), int(sizes.max(initial=0)))
 
 
 def jaccard_pairs(sets: Sets, a: Indices, b: Indices) -> tuple[Indices, Indices]:
     """Return the sizes of intersection and union of sets a[i] and b[i], for each i.
 
-    Jaccard similarity is their ratio; keep it as two integers. One merge per pair: linear in the two sets.
+    Jaccard similarity is their ratio; keep it as two integers. One merge per pair: linear in the two sets, about
+    1.5 µs for two of 500 shingles.
     """
     intersection = np.empty(len(a), np.int64)
     union = np.empty(len(a), np.int64)
@@ -178,9 +175,14 @@ def _borders(ordered: npt.NDArray[Any]) -> Indices:
     return np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, [len(ordered)]]).astype(np.int64)
 
 
-def _runs(starts: Indices, ends: Indices) -> Indices:
-    """Return runs without a centre beyond them: rows (start, end, start)."""
-    return np.stack([starts, ends, starts], axis=1)
+def _distinct_pairs(documents: Indices, runs: Indices) -> tuple[Indices, Indices, int]:
+    """Return the pairs of all runs, sorted, each once, and how many there are with repeats."""
+    names, local = np.unique(documents, return_inverse=True)
+    codes = _pairs(local.astype(np.int64), runs, np.int64(len(names)))
+    codes.sort()  # np.unique would hash them first, which is five times slower
+    a, b = np.divmod(codes[_borders(codes)[:-1]], max(len(names), 1))
+    other = a != b  # a document twice in one bucket is no pair
+    return names[a[other]], names[b[other]], len(codes)
 
 
 def _parts(splits: Hashes, cap: int, level: int, first: int, last: int) -> Iterator[tuple[int, int, int]]:
@@ -221,14 +223,14 @@ def _pairs(documents: Indices, runs: Indices, total: np.int64) -> Indices:
 @kernel
 def _jaccard(offsets: Indices, values: Hashes, a: Indices, b: Indices, intersection: Indices, union: Indices) -> None:
     for p in range(a.shape[0]):
-        i, last_i = offsets[a[p]], offsets[a[p] + 1]
-        j, last_j = offsets[b[p]], offsets[b[p] + 1]
-        both, total = np.int64(0), (last_i - i) + (last_j - j)
+        i, last_i = np.uint64(offsets[a[p]]), np.uint64(offsets[a[p] + 1])  # unsigned: no test for negative indices
+        j, last_j = np.uint64(offsets[b[p]]), np.uint64(offsets[b[p] + 1])
+        both, total = np.int64(0), np.int64((last_i - i) + (last_j - j))
         while i < last_i and j < last_j:
             x, y = values[i], values[j]
             both += np.int64(x == y)
-            i += np.int64(x <= y)
-            j += np.int64(y <= x)
+            i += np.uint64(x <= y)
+            j += np.uint64(y <= x)
         intersection[p], union[p] = both, total - both
 
 

@@ -395,8 +395,8 @@ def test_composition_on_licence_texts_equals_brute_force(prefer: tuple[str, ...]
 def test_licence_pairs_differ_from_the_published_ones_by_one_document() -> None:
     r"""The set's truth splits words by `\w+`: 393 pairs, 576 kept longest first. Ours: 390 pairs, 577 kept.
 
-    Three pairs differ, all with Zimbra-1.4 (.801, .808, .8125 there; .775, .783, .786 here): our words keep "1.4",
-    "www.zimbra.com" and the like whole, `\w+` makes several words, hence shingles, of them. So that licence stays.
+    Three pairs differ, all with Zimbra-1.4 (.801, .808, .8125 there; .775, .783, .786 here). It has typographic
+    apostrophes: "party’s" and "party's" are two words to us, where `\w+` sees "party" and "s" in both. So it stays.
     """
     ids, texts = licences()
     number = {name: i for i, name in enumerate(ids)}
