@@ -68,18 +68,19 @@ def text_digests(text: pa.LargeStringArray) -> pa.FixedSizeBinaryArray:
 
 
 def exact_survivors(
-    digests: pa.FixedSizeBinaryArray, order_keys: pa.LargeBinaryArray, groups: pa.Array | None = None
+    digests: pa.FixedSizeBinaryArray, order_keys: pa.LargeBinaryArray, groups: pa.Array[Any] | None = None
 ) -> Indices:
     """Return per row the row that stays in its place, or `STAYS`: of equal texts the lowest order key stays.
 
     `groups` is the column of `within=`: only rows of one group are compared; nulls are a group of their own. All rows
     of one digest must be here.
     """
-    halves = np.frombuffer(digests.buffers()[1], ">u8", 2 * len(digests), digests.offset * 16).reshape(-1, 2)
+    content: Any = digests.buffers()[1]
+    halves = np.frombuffer(content, ">u8", 2 * len(digests), digests.offset * 16).reshape(-1, 2)
     columns = [halves[:, 1], halves[:, 0], *([] if groups is None else [_codes(groups)])]
     texts, sizes = _numbered(columns)
     several = np.flatnonzero(sizes[texts] > 1)
-    table = pa.table({"text": texts[several], "key": order_keys.take(pa.array(several))})
+    table = pa.table({"text": pa.array(texts[several]), "key": order_keys.take(pa.array(several, pa.int64()))})
     ordered = several[np.asarray(pc.sort_indices(table, sort_keys=[("text", "ascending"), ("key", "ascending")]))]
     keeper = np.full(len(digests), STAYS, np.int64)
     first = _borders(texts[ordered])
@@ -150,10 +151,10 @@ def survivors(rank: Indices, a: Indices, b: Indices, intersection: Indices, unio
     return Survivors(keeper, edge)
 
 
-def _codes(groups: pa.Array) -> npt.NDArray[Any]:
+def _codes(groups: Any) -> npt.NDArray[Any]:
     """Return a number per value, equal where values are; null is a value."""
     plain = groups.dictionary_decode() if pa.types.is_dictionary(groups.type) else groups
-    return np.asarray(pc.dictionary_encode(plain, null_encoding="encode").indices)
+    return np.asarray(plain.dictionary_encode(null_encoding="encode").indices)
 
 
 def _numbered(columns: Sequence[npt.NDArray[Any]]) -> tuple[Indices, Indices]:

@@ -301,7 +301,7 @@ def _band_keys(
         total = _shingle_count(words[1] - words[0], place[1] - place[0], ngram)
         minima[:] = _MOST
         for start in range(0, total, _BLOCK):
-            count = np.int64(min(total - start, _BLOCK))
+            count = np.int64(total - start if total - start < _BLOCK else _BLOCK)
             _block(hashes, words, data, place, ngram, np.int64(start), count, shingles)
             _lower_minima(shingles, count, a, b, minima)
         _combine(minima, rows, keys[d])

@@ -37,6 +37,8 @@ _LARGE_BINARY: Final = pa.large_binary()
 _SIGN: Final = np.uint64(1 << 63)
 _ALL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _DECIMAL: Final = pa.decimal256(76, 38)
+_EMPTY: Final[Any] = pa.scalar(b"", _LARGE_BINARY)
+_END: Final[Any] = pa.scalar(b"\0\0", _LARGE_BINARY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,73 +92,81 @@ def order_keys(
         SchemaError: a column is missing or of a type without an order.
         ValueError: a row's source is not among `sources`; `prefer` is malformed.
     """
-    parts = [encode_column(_values(batch, by.column, sources), by.descending, by.column) for by in order_by(prefer)]
-    texts = text_digests(batch.column("text")) if digests is None else digests
-    parts += [pc.cast(texts, _LARGE_BINARY), pc.cast(batch.column("id"), _LARGE_BINARY)]
-    return join_keys(parts)
+    columns = [encode_column(_values(batch, by.column, sources), by) for by in order_by(prefer)]
+    text: Any = batch.column("text")
+    texts: Any = text_digests(text) if digests is None else digests
+    ids: Any = batch.column("id")
+    return join_keys([*columns, pc.cast(texts, _LARGE_BINARY), pc.cast(ids, _LARGE_BINARY)])
 
 
-def join_keys(parts: Sequence[pa.LargeBinaryArray]) -> pa.LargeBinaryArray:
+def join_keys(parts: Sequence[Any]) -> pa.LargeBinaryArray:
     """Return the row-wise concatenation of encoded columns: the order by the first, then the second and so on."""
-    joined = pc.binary_join_element_wise(*parts, pa.scalar(b"", _LARGE_BINARY))
-    return cast("pa.LargeBinaryArray", joined)
+    return cast("pa.LargeBinaryArray", pc.binary_join_element_wise(*parts, _EMPTY))
 
 
-def encode_column(values: pa.Array, descending: bool = False, name: str = "column") -> pa.LargeBinaryArray:
-    """Return bytes whose memcmp order is the order of `values`, nulls last. `name` is for messages.
+def encode_column(values: pa.Array[Any], by: OrderBy) -> pa.LargeBinaryArray:
+    """Return bytes whose memcmp order is the order that `by` gives to the `values` of its column, nulls last.
 
     Raises:
         SchemaError: the type has no order here (lists, structs, durations, times, 256-bit decimals).
     """
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    nulls = np.asarray(values.is_null()).astype(np.uint8)[:, None]
-    encoded = _payload(values, name)
-    if not isinstance(encoded, np.ndarray):
-        content = _inverted(encoded) if descending else encoded
-        blank = pc.if_else(values.is_null(), pa.scalar(b"", _LARGE_BINARY), content)
-        return join_keys([_rows(nulls), blank])
-    if descending:
+    plain = _plain(values)
+    nulls = np.asarray(plain.is_null()).astype(np.uint8)[:, None]
+    if _is_bytes(plain.type):
+        escaped = _escaped(plain)
+        content: Any = _inverted(escaped) if by.descending else escaped
+        return join_keys([_rows(nulls), pc.if_else(plain.is_null(), _EMPTY, content)])
+    encoded = _payload(plain, by.column)
+    if by.descending:
         encoded = ~encoded
     encoded[nulls[:, 0] == 1] = 0
     return _rows(np.hstack([nulls, encoded]))
 
 
-def group_hashes(values: pa.Array) -> npt.NDArray[np.uint64]:
+def group_hashes(values: pa.Array[Any]) -> npt.NDArray[np.uint64]:
     """Return 64 bits of BLAKE2b of each value: the groups of `within=`; nulls are a group of their own.
 
     Raises:
         SchemaError: as `encode_column`.
     """
-    distinct = pc.dictionary_encode(encode_column(values, name="within"))
+    distinct: Any = encode_column(values, OrderBy("within")).dictionary_encode()
     hashes = [
-        hashlib.blake2b(key.as_py(), digest_size=8, person=b"curate within").digest() for key in distinct.dictionary
+        hashlib.blake2b(key, digest_size=8, person=b"curate within").digest() for key in distinct.dictionary.to_pylist()
     ]
     table = np.frombuffer(b"".join(hashes), "<u8").astype(np.uint64)
-    return cast("npt.NDArray[np.uint64]", table[np.asarray(distinct.indices)])
+    rows: npt.NDArray[np.int32] = np.asarray(distinct.indices)
+    return table[rows]
 
 
-def _values(batch: pa.RecordBatch, column: str, sources: Sequence[str]) -> pa.Array:
-    present = batch.schema.get_field_index(column) >= 0
-    if column == "source" and present:
-        places = pc.index_in(
-            batch.column("source"), value_set=pa.array(list(sources), batch.schema.field("source").type)
-        )
-        if places.null_count:
-            missing = pc.unique(batch.column("source").filter(places.is_null())).to_pylist()
-            raise ValueError(f"sources without a place in keep order: {missing}; the list is {list(sources)}")
-        return places
-    if column == "length" and not present:
-        return pc.utf8_length(batch.column("text"))
-    if not present:
+def _values(batch: pa.RecordBatch, column: str, sources: Sequence[str]) -> Any:
+    if batch.schema.get_field_index(column) < 0:
+        if column == "length":
+            text: Any = batch.column("text")
+            return pc.utf8_length(text)
         raise SchemaError(f"keep order needs the column {column!r}; the rows have {', '.join(batch.schema.names)}")
-    return batch.column(column)
+    return _places(batch.column(column), sources) if column == "source" else batch.column(column)
 
 
-def _payload(values: pa.Array, name: str) -> Matrix | pa.LargeBinaryArray:
-    """Encode the values of one column, ascending, whatever stands in the place of nulls."""
+def _places(column: Any, sources: Sequence[str]) -> Any:
+    """Return the position of each row's source in `sources`."""
+    places = pc.index_in(column, value_set=pa.array(list(sources), column.type))
+    if places.null_count:
+        missing = pc.unique(column.filter(places.is_null())).to_pylist()
+        raise ValueError(f"sources without a place in keep order: {missing}; the list is {list(sources)}")
+    return places
+
+
+def _plain(values: Any) -> Any:
+    """Return `values` without dictionary, and with null for NaN."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_floating(values.type):
+        return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    return values
+
+
+def _payload(values: Any, name: str) -> Matrix:
+    """Encode the values of a column of fixed width, ascending, whatever stands in the place of nulls."""
     kind: Any = values.type
     if pa.types.is_boolean(kind):
         return np.asarray(pc.fill_null(values, False)).astype(np.uint8)[:, None]
@@ -168,8 +178,6 @@ def _payload(values: pa.Array, name: str) -> Matrix | pa.LargeBinaryArray:
         return _instants(values)
     if pa.types.is_decimal(kind) and not pa.types.is_decimal256(kind) and kind.scale >= 0:
         return _decimals(pc.cast(values, _DECIMAL))
-    if _is_bytes(kind):
-        return _escaped(pc.cast(pc.cast(values, pa.large_string()) if _is_text(kind) else values, _LARGE_BINARY))
     if pa.types.is_null(kind):
         return np.zeros((len(values), 0), np.uint8)
     raise SchemaError(f"keep order has no order for {name!r} of type {kind}: cast it to a number or a string first")
@@ -190,8 +198,8 @@ def _is_bytes(kind: Any) -> bool:
 
 
 def _integers(values: npt.NDArray[Any]) -> Matrix:
-    negative = (values >= 0).astype(np.uint8)[:, None]
-    return np.hstack([negative, _big_endian(values.astype(np.uint64))])
+    sign = (values >= 0).astype(np.uint8)[:, None]
+    return np.hstack([sign, _big_endian(values.astype(np.uint64))])
 
 
 def _floats(values: npt.NDArray[np.float64]) -> Matrix:
@@ -199,7 +207,7 @@ def _floats(values: npt.NDArray[np.float64]) -> Matrix:
     return _big_endian(np.where(bits & _SIGN, bits ^ _ALL, bits | _SIGN))
 
 
-def _instants(values: pa.Array) -> Matrix:
+def _instants(values: Any) -> Matrix:
     kind: Any = values.type
     if pa.types.is_date(kind):
         return _instants(pc.cast(values, pa.timestamp("s" if pa.types.is_date32(kind) else "ms")))
@@ -210,9 +218,9 @@ def _instants(values: pa.Array) -> Matrix:
     return np.hstack([_integers(seconds), _big_endian(nanoseconds)[:, 4:]])
 
 
-def _decimals(values: pa.Array) -> Matrix:
+def _decimals(values: Any) -> Matrix:
     words = np.frombuffer(values.buffers()[1], np.uint8, len(values) * 32, values.offset * 32).reshape(-1, 32)
-    encoded = words[:, ::-1].copy()
+    encoded: Matrix = words[:, ::-1].copy()
     encoded[:, 0] ^= 0x80
     return encoded
 
@@ -221,13 +229,14 @@ def _big_endian(values: npt.NDArray[np.uint64]) -> Matrix:
     return np.ascontiguousarray(values).astype(">u8").view(np.uint8).reshape(-1, 8)
 
 
-def _escaped(values: pa.Array) -> pa.LargeBinaryArray:
-    filled = pc.fill_null(values, pa.scalar(b"", _LARGE_BINARY))
-    escaped = pc.replace_substring(filled, pattern=b"\0", replacement=b"\0\xff")
-    return join_keys([escaped, pa.scalar(b"\0\0", _LARGE_BINARY)])
+def _escaped(values: Any) -> pa.LargeBinaryArray:
+    text = pc.cast(values, pa.large_string()) if _is_text(values.type) else values
+    content: Any = pc.fill_null(pc.cast(text, _LARGE_BINARY), _EMPTY)
+    replace: Any = pc.replace_substring  # its stub knows strings only
+    return join_keys([replace(content, pattern=b"\0", replacement=b"\0\xff"), _END])
 
 
-def _inverted(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+def _inverted(values: Any) -> pa.LargeBinaryArray:
     offsets = np.frombuffer(values.buffers()[1], np.int64, len(values) + 1, values.offset * 8)
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
     return _large_binary(offsets - offsets[0], ~data)
@@ -239,5 +248,5 @@ def _rows(matrix: Matrix) -> pa.LargeBinaryArray:
 
 
 def _large_binary(offsets: npt.NDArray[np.int64], data: Matrix) -> pa.LargeBinaryArray:
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    buffers = [None, pa.py_buffer(offsets.data), pa.py_buffer(data.data)]
     return cast("pa.LargeBinaryArray", pa.Array.from_buffers(_LARGE_BINARY, len(offsets) - 1, buffers))

@@ -124,7 +124,7 @@ class Row:
 
 def candidates(rows: list[Row], cap: int) -> Candidates:
     columns = [hashes([getattr(row, name) for row in rows]) for name in ("key", "split", "order")]
-    return split_buckets(*columns, longs([row.document for row in rows]), cap)  # type: ignore[arg-type]
+    return split_buckets(*columns, longs([row.document for row in rows]), cap)
 
 
 def split_by_hand(rows: list[Row], cap: int, level: int = 0) -> set[Pair]:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transforms import order_key
 from transforms.duplicates import text_digests
-from transforms.order_key import OrderBy, encode_column, group_hashes, order_by, order_keys
+from transforms.order_key import OrderBy, group_hashes, order_by, order_keys
 from transforms.outcome import SchemaError
 
 UTC = datetime.UTC
@@ -34,6 +35,10 @@ COLUMNS = {
     "timestamp": (pa.timestamp("us", "UTC"), INSTANTS),
     "date": (pa.date32(), st.dates()),
 }
+
+
+def encode_column(values: pa.Array[Any], descending: bool = False) -> pa.LargeBinaryArray:
+    return order_key.encode_column(values, OrderBy("column", descending))
 
 
 def compare(left: tuple[Any, ...], right: tuple[Any, ...], descending: list[bool]) -> int:
