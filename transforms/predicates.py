@@ -243,6 +243,8 @@ def _typed(schema: pa.Schema, column: str, values: list[Value]) -> pa.Array[Any]
         if pa.types.is_temporal(kind):
             return pa.array(values, pa.large_string()).cast(kind)
         typed: pa.Array[Any] = pa.array(values, kind)
+        if not pa.types.is_floating(kind) and typed.to_pylist() != values:  # Arrow cuts 1.5 to 1
+            raise pa.ArrowInvalid("a value changes in the type of the column")
         return typed
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise SchemaError(f"the column {column!r} is {kind}, which cannot be compared with {values!r}") from error
