@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, cast
@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.exact import Number, decimal_text, exact
 from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.schema import set_columns, with_columns
 from transforms.unicode_tables import ALPHABETIC
@@ -92,7 +93,7 @@ class Language:
         ModelError: `model` is not there.
     """
 
-    thresholds: Mapping[str, str | int | float | Decimal] | tuple[tuple[str, str], ...] | None = None
+    thresholds: Mapping[str, Number | str] | tuple[tuple[str, str], ...] | None = None
     model: Path | None = field(default=None, compare=False, metadata={"key": False})
     characters: int = 2000
     digest: str = field(default=DEFAULT_MODEL_SHA256, init=False)
@@ -165,9 +166,9 @@ class Language:
         verdict: dict[str, Any] = {"transform": "Language", "evidence": canonical_json({"language": language})}
         if bound is None or score is None:
             return "language", False, verdict | {"measure": "language", "threshold": ", ".join(dict(bounds))}
-        least = Decimal(bound) * UNIT
+        least = exact(bound) * UNIT
         verdict |= {"measure": "language score", "numerator": score, "denominator": UNIT, "threshold": f"≥ {bound}"}
-        return (None if score >= least else "language score"), (score - least) * 20 <= least, verdict
+        return (None if score >= least else "language score"), (score - least) * 20 <= least and least > 0, verdict
 
     def _check_languages(self, model: _Model) -> None:
         if self.thresholds is None:
@@ -202,18 +203,18 @@ def _has_letter(line: str) -> bool:
     return bool(ALPHABETIC[np.frombuffer(line.encode("utf-32-le"), np.uint32)].any())
 
 
-def _ordered(thresholds: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+def _ordered(thresholds: Mapping[str, Number | str]) -> tuple[tuple[str, str], ...]:
     """Return thresholds as a sorted tuple of (language, shortest decimal)."""
     if not thresholds:
         raise ValueError("thresholds name no language, so every document would be dropped")
     return tuple(sorted((language, _decimal(language, value)) for language, value in thresholds.items()))
 
 
-def _decimal(language: str, value: object) -> str:
+def _decimal(language: str, value: Number | str) -> str:
     try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite() or not 0 <= number <= 1:
-        raise ValueError(f"the threshold of {language!r} must be a decimal between 0 and 1, got {value!r}")
-    return f"{number.normalize():f}"
+        number = exact(value)
+    except ValueError as error:
+        raise ValueError(f"language {language!r}: {error}") from None
+    if not 0 <= number <= 1:
+        raise ValueError(f"the threshold of {language!r} must lie between 0 and 1, got {value!r}")
+    return decimal_text(number)

@@ -83,7 +83,7 @@ def test_language_score_at_threshold_is_kept_and_near() -> None:
     assert judge("0.65", 6825) == (None, True)
     assert judge("0.65", 6826) == (None, False)
     assert judge("0.65005", 6500) == ("language score", False)
-    assert judge("0", 0) == (None, True)
+    assert judge("0", 0) == (None, False)
     assert judge("0", None, None) == ("language", False)
 
 
