@@ -31,7 +31,7 @@ MAGIC: Final = b"\x1f\x8b\x08"
 _FEED: Final = 1 << 15  # stored bytes inflated at once
 _PIECE: Final = 1 << 20  # inflated bytes at once
 _LOOKBACK: Final = 1 << 16  # stored bytes kept behind the place of inflation in a stream of many records
-_RETRIES: Final = 64
+_RETRIES: Final = 16
 _BOMB: Final = 64
 _MARK: Final = b"WARC/"
 
@@ -48,16 +48,20 @@ class Placed:
 
 @dataclass(slots=True)
 class _Member:
-    """A gzip member that is being inflated: [start, at) of the stored bytes is consumed, `piece` not yet handed on."""
+    """A gzip member that is being inflated: [start, at) of the stored bytes is consumed, `piece` not yet handed on.
+
+    `failed` tells why it cannot be inflated beyond `piece`.
+    """
 
     start: int
     at: int
     inflate: Any  # zlib's decompressor, which has no public type
-    piece: bytes
+    piece: bytes = b""
+    failed: GapReason | None = None
 
-    def advance(self, stored: Window) -> GapReason | None:
-        """Inflate the next piece; return the reason where that fails, with what came before it in `piece`."""
-        while not self.piece and not self.inflate.eof:
+    def advance(self, stored: Window) -> None:
+        """Inflate the next piece, if there is one."""
+        while not (self.piece or self.inflate.eof or self.failed):
             fed = stored.copy(self.at, min(stored.fill(self.at + _FEED), self.at + _FEED))
             before = self.inflate.copy()
             try:
@@ -65,11 +69,11 @@ class _Member:
             except zlib.error:
                 self.piece, sound = _inflate_until_damage(before, fed)
                 self.at += sound
-                return GapReason.DAMAGED
+                self.failed = GapReason.DAMAGED
+                return
             self.at += len(fed) - len(self.inflate.unconsumed_tail) - len(self.inflate.unused_data)
             if not fed and not self.piece:
-                return GapReason.CUT_OFF
-        return None
+                self.failed = GapReason.CUT_OFF
 
 
 def _inflate_until_damage(inflate: Any, fed: bytes) -> tuple[bytes, int]:
@@ -93,14 +97,13 @@ def _open_member(stored: Window, start: int) -> _Member | None:
     begin = stored.copy(start, min(stored.fill(start + 4), start + 4))
     if len(begin) < 4 or not begin.startswith(MAGIC) or begin[3] & 0xE0:
         return None
-    member = _Member(start, start, zlib.decompressobj(31), b"")
+    member = _Member(start, start, zlib.decompressobj(31))
     collected = b""
-    while len(collected) < 4 + len(_MARK) and not member.inflate.eof:
-        if member.advance(stored) is not None:
-            return None
+    while len(collected) < 4 + len(_MARK) and not (member.inflate.eof or member.failed):
+        member.advance(stored)
         collected, member.piece = collected + member.piece, b""
     member.piece = collected
-    return member
+    return member if collected or not member.failed else None
 
 
 def _next_member(stored: Window, search: int) -> _Member | None:
@@ -134,14 +137,14 @@ class _Segment:
         self.stream = Window(self._pull)
 
     def _pull(self) -> bytes:
-        while not self.member.piece and self.damage is None:
+        while not self.member.piece and not self.member.failed:
             self.stored.drop(self._kept_from())
             if self.member.inflate.eof and not self._cross():
                 return b""
-            if not self.member.piece:
-                self.damage = self.member.advance(self.stored)
+            self.member.advance(self.stored)
         piece, self.member.piece = self.member.piece, b""
         self.inflated += len(piece)
+        self.damage = self.damage or (None if piece else self.member.failed)
         return piece
 
     def _cross(self) -> bool:
@@ -199,11 +202,17 @@ def read_members(stored: Window, max_block: int) -> Iterator[Placed]:
             at, member = segment.member.at, segment.following
             if segment.damage is not None:
                 wasted += segment.inflated
-                affordable = wasted <= _RETRIES * at + 4 * segment.keep
+                affordable = wasted <= _RETRIES * at + segment.keep
                 member = _next_member(stored, segment.after_damage() if affordable else at)
                 end = member.start if member else stored.end
                 yield _gap(min(at, end) if open_at is None else open_at, end, segment.damage)
                 at = end
+
+
+def begins_member(stored: Window, at: int) -> bool:
+    """Return whether a gzip member that begins with a record begins at `at`."""
+    member = _open_member(stored, at)
+    return member is not None and _begins_record(member)
 
 
 def _begins_record(member: _Member) -> bool:

@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from typing import BinaryIO, Final
 
 from curate.readers.events import End, Event, Gap, Read, Refused, Structural
-from curate.readers.gzip_members import MAGIC, Placed, read_members
+from curate.readers.gzip_members import Placed, begins_member, read_members
 from curate.readers.http import Page, Refusal, RefusalReason, media_type, read_payload, read_response
-from curate.readers.warc_framing import Frame, GapReason, Hole, frame
+from curate.readers.warc_framing import Frame, GapReason, Hole, begins_record, frame
 from curate.readers.window import Window
 
 MAX_RECORD_BYTES: Final = 64 << 20
@@ -30,7 +30,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DOCUMENTS: Final = frozenset({"response", "resource", "conversion", "continuation"})
 _STRUCTURAL: Final = frozenset({"warcinfo", "request", "metadata", "revisit"})
 _OTHER_NAMES: Final = (".arc", ".arc.gz", ".wat", ".wat.gz", ".zst", ".lz4")
-_OTHER_CONTENT: Final = {b"filedesc:": "arc", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+_OTHER_CONTENT: Final = (b"filedesc:", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")  # ARC, zstd, lz4
 _WARC_NAMES: Final = (".warc", ".wet")
 _DATE: Final = re.compile(  # W3C date and time in UTC, reduced precision allowed (WARC 1.1, section 5.4)
     r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?Z)?)?)?"
@@ -66,27 +66,25 @@ def read_warc_events(file: BinaryIO, name: str, max_record_bytes: int = MAX_RECO
 
 
 def _cut(stored: Window, name: str, max_block: int) -> Iterator[Placed]:
-    """Choose how to read the archive, by its name and first bytes."""
+    """Choose how to read the archive: by its first record, else by its name, else by its first bytes."""
     stored.fill(16)
     begin = stored.copy(0, 16)
-    other = _other_format(begin, name)
-    named = name.lower().removesuffix(".gz").endswith(_WARC_NAMES)
+    lower = name.lower()
     if not begin:
         return
-    if other is not None or not (named or begin.startswith((MAGIC, b"WARC/"))):
+    if _is_other_format(begin, lower):
         yield _unsupported(stored)
-    elif begin.startswith(MAGIC) or (name.lower().endswith(".gz") and not begin.startswith(b"WARC/")):
+    elif begins_member(stored, 0) or (not begins_record(stored, 0) and lower.endswith(".gz")):
         yield from read_members(stored, max_block)
-    else:
+    elif begin.startswith(b"WARC/") or lower.endswith(_WARC_NAMES):
         for item in frame(stored, max_block, lambda passed: True):
             yield Placed("stored", item.start, item.end - item.start, item)
+    else:
+        yield _unsupported(stored)
 
 
-def _other_format(begin: bytes, name: str) -> str | None:
-    """Return the name of the format that the file has instead of WARC, if one is known."""
-    by_name = (suffix for suffix in _OTHER_NAMES if name.lower().endswith(suffix))
-    by_content = (format_ for magic, format_ in _OTHER_CONTENT.items() if begin.startswith(magic))
-    return next(by_content, None) or next(by_name, None)
+def _is_other_format(begin: bytes, lower: str) -> bool:
+    return lower.endswith(_OTHER_NAMES) or begin.startswith(_OTHER_CONTENT)
 
 
 def _unsupported(stored: Window) -> Placed:

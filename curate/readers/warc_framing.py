@@ -98,6 +98,11 @@ def frame(stream: Window, max_block: int, patient: Callable[[int], bool]) -> Ite
         stream.drop(at)
 
 
+def begins_record(stream: Window, at: int) -> bool:
+    """Return whether a sound record header begins at `at`."""
+    return isinstance(_parse_header(stream, at), _Header)
+
+
 def _item(stream: Window, at: int, max_block: int, patient: Callable[[int], bool]) -> Frame | Hole:
     header = _parse_header(stream, at)
     if isinstance(header, GapReason):
@@ -129,7 +134,7 @@ def _blank_line(stream: Window, at: int) -> int | GapReason:
     while True:
         end = min(stream.fill(at + reach), at + reach)
         ends = [found + len(blank) for blank in (b"\n\r\n", b"\n\n") if (found := stream.find(blank, at, end)) >= 0]
-        if stream.find(b"\n" + _MARK, at, min(ends, default=end)) >= 0:
+        if _holds_version(stream, at + 1, min(ends, default=end)):
             return GapReason.BAD_HEADER  # another record begins before this header ends
         if ends:
             return min(ends)
@@ -138,6 +143,15 @@ def _blank_line(stream: Window, at: int) -> int | GapReason:
         if reach >= MAX_HEADER:
             return GapReason.BAD_HEADER
         reach = min(reach * 4, MAX_HEADER)
+
+
+def _holds_version(stream: Window, begin: int, end: int) -> bool:
+    """Return whether a version line lies in [begin, end); that bounds the search behind each of many such lines."""
+    while (found := stream.find(_MARK, begin, end)) >= 0:
+        if _VERSION.match(stream.copy(found, min(end, found + 16))):
+            return True
+        begin = found + 1
+    return False
 
 
 def _fields(lines: bytes) -> dict[bytes, bytes]:
