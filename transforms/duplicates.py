@@ -67,6 +67,11 @@ def text_digests(text: pa.LargeStringArray) -> pa.FixedSizeBinaryArray:
     return cast("pa.FixedSizeBinaryArray", pa.Array.from_buffers(ID, len(text), [None, pa.py_buffer(digests)]))
 
 
+def leading_bits(digests: pa.FixedSizeBinaryArray) -> Hashes:
+    """Return the first 8 bytes of each digest, big-endian: numbers in the order of the digests."""
+    return _halves(digests)[:, 0].astype(np.uint64)
+
+
 def exact_survivors(
     digests: pa.FixedSizeBinaryArray, order_keys: pa.LargeBinaryArray, groups: pa.Array[Any] | None = None
 ) -> Indices:
@@ -75,8 +80,7 @@ def exact_survivors(
     `groups` is the column of `within=`: only rows of one group are compared; nulls are a group of their own. All rows
     of one digest must be here.
     """
-    content: Any = digests.buffers()[1]
-    halves = np.frombuffer(content, ">u8", 2 * len(digests), digests.offset * 16).reshape(-1, 2)
+    halves = _halves(digests)
     columns = [halves[:, 1], halves[:, 0], *([] if groups is None else [_codes(groups)])]
     texts, sizes = _numbered(columns)
     several = np.flatnonzero(sizes[texts] > 1)
@@ -149,6 +153,12 @@ def survivors(rank: Indices, a: Indices, b: Indices, intersection: Indices, unio
     starts, neighbours, edges = _adjacency(np.int64(len(rank)), a, b)
     _keep(np.argsort(rank, kind="stable"), starts, neighbours, edges, rank, intersection, union, keeper, edge)
     return Survivors(keeper, edge)
+
+
+def _halves(digests: pa.FixedSizeBinaryArray) -> npt.NDArray[Any]:
+    """Return the two big-endian halves of each digest."""
+    content: Any = digests.buffers()[1]
+    return np.frombuffer(content, ">u8", 2 * len(digests), digests.offset * 16).reshape(-1, 2)
 
 
 def _codes(groups: Any) -> npt.NDArray[Any]:

@@ -92,7 +92,7 @@ def order_keys(
         SchemaError: a column is missing or of a type without an order.
         ValueError: a row's source is not among `sources`; `prefer` is malformed.
     """
-    columns = [encode_column(_values(batch, by.column, sources), by) for by in order_by(prefer)]
+    columns = [encode_column(_values(batch, by.column, sources), by.descending, by.column) for by in order_by(prefer)]
     text: Any = batch.column("text")
     texts: Any = text_digests(text) if digests is None else digests
     ids: Any = batch.column("id")
@@ -104,8 +104,8 @@ def join_keys(parts: Sequence[Any]) -> pa.LargeBinaryArray:
     return cast("pa.LargeBinaryArray", pc.binary_join_element_wise(*parts, _EMPTY))
 
 
-def encode_column(values: pa.Array[Any], by: OrderBy) -> pa.LargeBinaryArray:
-    """Return bytes whose memcmp order is the order that `by` gives to the `values` of its column, nulls last.
+def encode_column(values: pa.Array[Any], descending: bool = False, name: str = "column") -> pa.LargeBinaryArray:
+    """Return bytes whose memcmp order is the order of `values`, nulls last. `name` is for messages.
 
     Raises:
         SchemaError: the type has no order here (lists, structs, durations, times, 256-bit decimals).
@@ -114,10 +114,10 @@ def encode_column(values: pa.Array[Any], by: OrderBy) -> pa.LargeBinaryArray:
     nulls = np.asarray(plain.is_null()).astype(np.uint8)[:, None]
     if _is_bytes(plain.type):
         escaped = _escaped(plain)
-        content: Any = _inverted(escaped) if by.descending else escaped
+        content: Any = _inverted(escaped) if descending else escaped
         return join_keys([_rows(nulls), pc.if_else(plain.is_null(), _EMPTY, content)])
-    encoded = _payload(plain, by.column)
-    if by.descending:
+    encoded = _payload(plain, name)
+    if descending:
         encoded = ~encoded
     encoded[nulls[:, 0] == 1] = 0
     return _rows(np.hstack([nulls, encoded]))
@@ -129,7 +129,7 @@ def group_hashes(values: pa.Array[Any]) -> npt.NDArray[np.uint64]:
     Raises:
         SchemaError: as `encode_column`.
     """
-    distinct: Any = encode_column(values, OrderBy("within")).dictionary_encode()
+    distinct: Any = encode_column(values, name="within").dictionary_encode()
     hashes = [
         hashlib.blake2b(key, digest_size=8, person=b"curate within").digest() for key in distinct.dictionary.to_pylist()
     ]
@@ -184,17 +184,12 @@ def _payload(values: Any, name: str) -> Matrix:
 
 
 def _is_text(kind: Any) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def _is_bytes(kind: Any) -> bool:
-    return (
-        _is_text(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-        or pa.types.is_binary_view(kind)
-    )
+    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return _is_text(kind) or any(test(kind) for test in tests)
 
 
 def _integers(values: npt.NDArray[Any]) -> Matrix:

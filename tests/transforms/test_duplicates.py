@@ -20,6 +20,7 @@ from transforms.duplicates import (
     Candidates,
     exact_survivors,
     jaccard_pairs,
+    leading_bits,
     split_buckets,
     survivors,
     text_digests,
@@ -105,6 +106,17 @@ def test_exact_survivors_of_any_rows_are_the_lowest_keys(
 def test_exact_survivors_of_a_slice_ignore_the_rest() -> None:
     digests = text_digests(array(["x", "a", "b", "a"])).slice(1)
     assert exact_survivors(digests, pa.array([b"2", b"3", b"1"], pa.large_binary())).tolist() == [2, STAYS, STAYS]
+
+
+def test_digests_alike_in_one_half_are_different_texts() -> None:
+    digests = pa.array([b"a" * 8 + b"b" * 8, b"a" * 16, b"b" * 16, b"a" * 16], pa.binary(16))
+    keys = pa.array([b"1", b"2", b"3", b"4"], pa.large_binary())
+    assert exact_survivors(digests, keys).tolist() == [STAYS, STAYS, STAYS, 1]
+
+
+def test_leading_bits_order_as_digests_do() -> None:
+    digests = text_digests(array(["a", "b", "c", "d"])).slice(1)
+    assert leading_bits(digests).tolist() == [int.from_bytes(digest[:8], "big") for digest in digests.to_pylist()]
 
 
 # --- candidates ------------------------------------------------------------------------------------------------------

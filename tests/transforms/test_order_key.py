@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms import order_key
 from transforms.duplicates import text_digests
-from transforms.order_key import OrderBy, group_hashes, order_by, order_keys
+from transforms.order_key import OrderBy, encode_column, group_hashes, order_by, order_keys
 from transforms.outcome import SchemaError
 
 UTC = datetime.UTC
@@ -35,10 +34,6 @@ COLUMNS = {
     "timestamp": (pa.timestamp("us", "UTC"), INSTANTS),
     "date": (pa.date32(), st.dates()),
 }
-
-
-def encode_column(values: pa.Array[Any], descending: bool = False) -> pa.LargeBinaryArray:
-    return order_key.encode_column(values, OrderBy("column", descending))
 
 
 def compare(left: tuple[Any, ...], right: tuple[Any, ...], descending: list[bool]) -> int:
@@ -114,6 +109,14 @@ def test_decimals_of_other_scale_compare() -> None:
         for kind in (pa.decimal128(5, 2), pa.decimal64(9, 4))
     ]
     assert keys[0] == keys[1]
+
+
+def test_bytes_under_a_null_do_not_reach_the_key() -> None:
+    values = pa.array([Decimal(1), Decimal(2)], pa.decimal128(3, 0))
+    hidden = pa.Array.from_buffers(values.type, 2, [pa.py_buffer(b"\x01"), values.buffers()[1]])
+    for descending in (False, True):
+        expected = encode_column(pa.array([Decimal(1), None], values.type), descending)
+        assert encode_column(hidden, descending).equals(expected)
 
 
 def test_dictionary_column_sorts_as_its_values() -> None:
