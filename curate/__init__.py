@@ -1,1 +1,35 @@
-"""TODO."""
+"""curate: training data for language models, every document accounted for and reproducible to the bit.
+
+A recipe reads like this:
+
+    from curate import Outputs, deduplicate, read_files, recipe
+    from transforms import GopherQuality, MinHash
+
+    @recipe
+    def books(root: str) -> Outputs:
+        texts = read_files(root, "**/*.txt", source="books").apply(GopherQuality())
+        return Outputs(books=deduplicate(texts, method=MinHash(threshold=.8)))
+
+and runs with `curate run books.py --store DIR --set root=…`.
+"""
+
+from curate.configuration import ConfigurationError
+from curate.graph import Dataset, deduplicate, read_files, read_jsonl, read_parquet, read_warc
+from curate.readers.reader import Column
+from curate.recipe import Outputs, Recipe, recipe
+from transforms.predicates import field
+
+__all__ = [
+    "Column",
+    "ConfigurationError",
+    "Dataset",
+    "Outputs",
+    "Recipe",
+    "deduplicate",
+    "field",
+    "read_files",
+    "read_jsonl",
+    "read_parquet",
+    "read_warc",
+    "recipe",
+]

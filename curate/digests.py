@@ -138,19 +138,20 @@ def _variable_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int64], bytes]:
     offsets = np.frombuffer(large.buffers()[1], np.int64)[large.offset : large.offset + len(large) + 1]
     if not len(large) or offsets[0] == offsets[-1]:
         return np.zeros(len(large), np.int64), b""
-    return np.diff(offsets), large.buffers()[2][int(offsets[0]) : int(offsets[-1])].to_pybytes()
+    data: bytes = large.buffers()[2][int(offsets[0]) : int(offsets[-1])].to_pybytes()
+    return np.diff(offsets), data
 
 
 def _fixed_bytes(array: pa.Array, kind: pa.DataType) -> bytes:
     if pa.types.is_boolean(kind):
-        return pc.fill_null(array, False).to_numpy(zero_copy_only=False).astype(np.uint8).tobytes()
+        return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False), np.uint8).tobytes()
     if pa.types.is_decimal128(kind):
         return b"".join(str(value).encode() + b"\0" for value in array.to_pylist())
     if pa.types.is_timestamp(kind):
         array, kind = array.cast(pa.int64()), pa.int64()
     if pa.types.is_date32(kind):
         array, kind = array.cast(pa.int32()), pa.int32()
-    return pc.fill_null(array, pa.scalar(0, kind)).to_numpy(zero_copy_only=False).tobytes()
+    return np.asarray(pc.fill_null(array, pa.scalar(0, kind)).to_numpy(zero_copy_only=False)).tobytes()
 
 
 class ContentDigest:

@@ -171,4 +171,3 @@ def check_self_digest(value: Any, path: str) -> dict[str, Any]:
 def json_line(value: object) -> bytes:
     """Return canonical JSON with a line break, as published JSON files hold it."""
     return canonical_json(value).encode() + b"\n"
-

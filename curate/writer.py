@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from curate.digests import ContentDigest
+from curate.digests import ContentDigest, logical_type
 
 ROW_GROUP_BYTES: Final = 64 << 20
 
@@ -42,7 +42,8 @@ def row_bytes(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
 def _value_bytes(array: pa.Array) -> npt.NDArray[np.int64]:
     kind = array.type
     if pa.types.is_struct(kind):
-        return np.sum([_value_bytes(child) for child in array.flatten()], axis=0, dtype=np.int64)
+        children = [_value_bytes(child) for child in array.flatten()]
+        return np.asarray(np.sum(children, axis=0), np.int64)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
         ends = np.cumsum(lengths)
@@ -50,9 +51,9 @@ def _value_bytes(array: pa.Array) -> npt.NDArray[np.int64]:
         return np.asarray(sums[ends] - sums[ends - lengths] + 8, np.int64)
     if pa.types.is_fixed_size_binary(kind):
         return np.full(len(array), kind.byte_width, np.int64)
-    if not hasattr(kind, "bit_width") or kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
-        return np.asarray(pc.fill_null(pc.binary_length(array), 0).to_numpy().astype(np.int64) + 8)
-    return np.full(len(array), max(1, kind.bit_width // 8), np.int64)
+    if logical_type(kind) in ("string", "binary"):
+        return np.asarray(pc.fill_null(pc.binary_length(array), 0).to_numpy(), np.int64) + np.int64(8)
+    return np.full(len(array), max(1, int(kind.bit_width) // 8), np.int64)
 
 
 def cut_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,89 @@
+"""Describing configuration: a frozen dataclass becomes the canonical JSON that its key digests.
+
+A description holds the class name, its behaviour `version`, the exact versions of the libraries that it declares,
+and its fields. A path stands for the content of its file: the key has the file's digest, never its name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from curate.digests import digest_file, logical_type
+
+
+class ConfigurationError(ValueError):
+    """A recipe that cannot be run as written."""
+
+
+def describe(value: Any) -> Any:
+    """Return `value` as canonical JSON values (no floats, no paths, no addresses in memory).
+
+    Raises:
+        ConfigurationError: a file is missing, or a value has no description that is the same on every machine.
+    """
+    if value is None or (isinstance(value, (bool, int, str)) and not isinstance(value, enum.Enum)):
+        return value
+    if isinstance(value, enum.Enum):
+        return value.name
+    if isinstance(value, (float, Decimal)):
+        return {"decimal": str(value)}
+    if isinstance(value, Fraction):
+        return {"ratio": f"{value.numerator}/{value.denominator}"}
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    if isinstance(value, Path):
+        return {"file": _file_digest(value)}
+    if isinstance(value, pa.DataType):
+        return {"type": logical_type(value)}
+    if isinstance(value, (tuple, list)):
+        return [describe(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return {"set": sorted(describe(item) for item in value)}
+    if isinstance(value, Mapping):
+        return {str(name): describe(item) for name, item in value.items()}
+    if hasattr(value, "description"):
+        return value.description()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _describe_dataclass(value)
+    raise ConfigurationError(
+        f"{value!r} ({type(value).__name__}) cannot be part of a key: use numbers, strings, paths, tuples or frozen "
+        "dataclasses; for a function give it a version, as KeepIf(function, version=1)"
+    )
+
+
+def _describe_dataclass(value: Any) -> dict[str, Any]:
+    described: dict[str, Any] = {"class": type(value).__name__}
+    if hasattr(value, "version") and isinstance(type(value).__dict__.get("version"), int):
+        described["version"] = value.version
+    if libraries := getattr(value, "libraries", ()):
+        described["libraries"] = {library: installed_version(library) for library in libraries}
+    fields = {
+        field.name: describe(getattr(value, field.name))
+        for field in dataclasses.fields(value)
+        if field.metadata.get("key", True)
+    }
+    return {**described, "fields": fields}
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        return digest_file(path)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path}: {error.strerror}; a transform names this file, and its key needs it"
+        ) from error
+
+
+def name_of(transform: object) -> str:
+    """Return the name of a transform or operation: `name` where it has one, else that of its class."""
+    name = getattr(transform, "name", None)
+    return name if isinstance(name, str) else type(transform).__name__

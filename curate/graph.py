@@ -1,0 +1,260 @@
+"""What a recipe builds: a graph of datasets that are not there yet. Building it reads nothing.
+
+A `Dataset` is an operation on other datasets. `read_*` make one, `apply`, `where` and `keep` chain transforms to it,
+`deduplicate` joins several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from curate.configuration import ConfigurationError
+from curate.readers.reader import Column, Reader, declared_columns
+from transforms.minhash import MinHash
+from transforms.outcome import Transform
+from transforms.predicates import Predicate
+from transforms.where import Where
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Reading the files of one source."""
+
+    reader: Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A transform on each document of `input`."""
+
+    input: Dataset
+    transform: Transform
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A cut: `input` is made real on disk here."""
+
+    input: Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Deduplicate:
+    """Exact and near duplicates of all `inputs` go; see `deduplicate`."""
+
+    inputs: tuple[Dataset, ...]
+    method: MinHash | None
+    within: str | None
+    prefer: tuple[str, ...]
+    max_removed: tuple[tuple[str, str], ...]  # (source, largest share as a decimal)
+
+    version = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Documents that a recipe describes. `name` names the stage that makes them real."""
+
+    operation: Read | Apply | Keep | Deduplicate
+    name: str
+
+    def apply(self, *transforms: Transform, name: str | None = None) -> Dataset:
+        """Return the dataset that `transforms` make of this one, one after the other.
+
+        Raises:
+            ConfigurationError: something given is not a transform.
+        """
+        dataset = self
+        for transform in transforms:
+            if not isinstance(transform, Transform):
+                raise ConfigurationError(
+                    f"{transform!r} is not a transform: it needs version, libraries, output_schema and apply "
+                    "(see transforms/outcome.py). Did you mean an instance, as GopherQuality()?"
+                )
+            dataset = Dataset(Apply(dataset, transform), name or self._further_name())
+        return dataset
+
+    def where(self, predicate: Predicate, *, reason: str, name: str | None = None) -> Dataset:
+        """Return the documents for which `predicate` holds, as `field("licence").isin(…)`; others go with `reason`."""
+        return self.apply(Where(predicate, reason=reason), name=name)
+
+    def keep(self, name: str | None = None) -> Dataset:
+        """Return this dataset, made real on disk at this point whatever follows."""
+        return Dataset(Keep(self), name or self.name)
+
+    @property
+    def inputs(self) -> tuple[Dataset, ...]:
+        """The datasets that this one is made from."""
+        if isinstance(self.operation, Read):
+            return ()
+        return self.operation.inputs if isinstance(self.operation, Deduplicate) else (self.operation.input,)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the sources, in the order in which they were given."""
+        if isinstance(self.operation, Read):
+            return (self.operation.reader.source,)
+        return tuple(dict.fromkeys(source for dataset in self.inputs for source in dataset.sources))
+
+    def _further_name(self) -> str:
+        return f"apply {' '.join(self.sources)}" if isinstance(self.operation, Read) else self.name
+
+    def __str__(self) -> str:
+        return "\n".join(_tree(self, 0))
+
+
+def _tree(dataset: Dataset, depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    operation = dataset.operation
+    if isinstance(operation, Read):
+        yield f"{indent}{operation.reader}"
+    elif isinstance(operation, Apply):
+        yield f"{indent}{operation.transform}"
+        yield from _tree(operation.input, depth)
+    elif isinstance(operation, Keep):
+        yield f"{indent}keep {dataset.name!r}"
+        yield from _tree(operation.input, depth)
+    else:
+        within = f" within {operation.within}" if operation.within else ""
+        yield f"{indent}deduplicate{within}, preferring {', '.join(operation.prefer)}: {operation.method or 'exact'}"
+        for parent in operation.inputs:
+            yield from _tree(parent, depth + 1)
+
+
+def read_warc(
+    root: str | Path,
+    pattern: str = "**/*.warc.gz",
+    *,
+    source: str,
+    licence: str | None = None,
+    excerpts: bool = True,
+    on_clash: str = "error",
+) -> Dataset:
+    """Read web archives below `root`: one record a response, its payload not yet text (apply `ExtractText`).
+
+    Ids come from WARC-Record-ID. Damage, other record types and other statuses than 200 are recorded, none is silent.
+
+    Args:
+        root: folder of the source; paths below it name its files.
+        pattern: which files, as `pathlib.Path.glob` understands it.
+        source: name of the source; part of every id.
+        licence: SPDX id asserted for the whole source.
+        excerpts: False forbids showing this source's texts in samples and pages.
+        on_clash: "error", or "place" to tell apart different records that share a WARC-Record-ID.
+    """
+    reader = Reader("warc", Path(root), pattern, source, licence=licence, excerpts=excerpts, on_clash=on_clash)
+    return Dataset(Read(reader), f"read {source}")
+
+
+def read_jsonl(
+    root: str | Path,
+    pattern: str = "**/*.jsonl*",
+    *,
+    source: str,
+    columns: Mapping[str, str | Column] | None = None,
+    ignore: Sequence[str] = (),
+    licence: str | None = None,
+    excerpts: bool = True,
+    on_clash: str = "error",
+) -> Dataset:
+    """Read JSON lines (plain, .gz, .zst) below `root`; further arguments as in `read_parquet`."""
+    pairs = declared_columns(columns, "text")
+    reader = Reader("jsonl", Path(root), pattern, source, pairs, tuple(ignore), licence, on_clash, excerpts)
+    return Dataset(Read(reader), f"read {source}")
+
+
+def read_parquet(
+    root: str | Path,
+    pattern: str = "**/*.parquet",
+    *,
+    source: str,
+    columns: Mapping[str, str | Column] | None = None,
+    ignore: Sequence[str] = (),
+    licence: str | None = None,
+    excerpts: bool = True,
+    on_clash: str = "error",
+) -> Dataset:
+    """Read Parquet files below `root`.
+
+    Args:
+        root: folder of the source; paths below it name its files.
+        pattern: which files, as `pathlib.Path.glob` understands it.
+        source: name of the source; part of every id.
+        columns: our name → input column, as {"text": "content", "key": "blob_id", "stars": Column("stars", "int64")}.
+            "key" names each record (without it its place does); "licence" and "crawled_at" fill the rights columns.
+        ignore: input columns to leave out; all others that are not declared survive as JSON in `extra`.
+        licence: SPDX id asserted for the whole source.
+        excerpts: False forbids showing this source's texts in samples and pages.
+        on_clash: "error", or "place" to tell apart different records that share a key.
+    """
+    pairs = declared_columns(columns, "text")
+    reader = Reader("parquet", Path(root), pattern, source, pairs, tuple(ignore), licence, on_clash, excerpts)
+    return Dataset(Read(reader), f"read {source}")
+
+
+def read_files(
+    root: str | Path,
+    pattern: str = "**/*.txt",
+    *,
+    source: str,
+    licence: str | None = None,
+    excerpts: bool = True,
+) -> Dataset:
+    """Read text and source files below `root`, each one document; arguments as in `read_parquet`."""
+    reader = Reader("files", Path(root), pattern, source, licence=licence, excerpts=excerpts)
+    return Dataset(Read(reader), f"read {source}")
+
+
+def deduplicate(
+    *datasets: Dataset,
+    method: MinHash | None = None,
+    within: str | None = None,
+    prefer: Sequence[str] = ("source",),
+    max_removed: Mapping[str, float] | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Return the documents of all `datasets` without duplicates.
+
+    Equal texts collapse first; then, with a `method`, a document goes if its verified Jaccard similarity with one that
+    stays reaches the threshold. Each document dropped names such a survivor in the ledger.
+
+    Args:
+        datasets: what is compared, all with all; their order is the order of sources.
+        method: near duplicates too, as `MinHash(threshold=.8)`; None collapses equal texts only.
+        within: compare only documents that agree in this column; null is a group of its own.
+        prefer: who stays, by "source" (order given), "length" (code points) or a column, "-" for larger first; then
+            the digest of the text, then the id.
+        max_removed: source → largest share of its documents that may go; more stops the run.
+        name: of the stage.
+
+    Raises:
+        ConfigurationError: no dataset, or a share outside 0 … 1, or a source that is not there.
+    """
+    if not datasets:
+        raise ConfigurationError("deduplicate() needs at least one dataset")
+    sources = {source for dataset in datasets for source in dataset.sources}
+    shares = tuple(sorted((source, str(share)) for source, share in (max_removed or {}).items()))
+    for source, share in shares:
+        if source not in sources or not 0 <= float(share) <= 1:
+            raise ConfigurationError(
+                f"max_removed={{{source!r}: {share}}}: give a share 0 … 1 of one of {sorted(sources)}"
+            )
+    operation = Deduplicate(tuple(datasets), method, within, tuple(prefer), shares)
+    return Dataset(operation, name or "deduplicate")
+
+
+def topological(outputs: Sequence[Dataset]) -> list[Dataset]:
+    """Return all datasets that `outputs` need, inputs first, each once."""
+    order: dict[int, Dataset] = {}
+
+    def visit(dataset: Dataset) -> None:
+        if id(dataset) not in order:
+            for parent in dataset.inputs:
+                visit(parent)
+            order[id(dataset)] = dataset
+
+    for output in outputs:
+        visit(output)
+    return list(order.values())

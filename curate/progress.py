@@ -1,0 +1,71 @@
+"""Progress of long work: one line that rewrites itself on a terminal, plain lines now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Final, TextIO
+
+TERMINAL_SECONDS: Final = 0.2
+LOG_SECONDS: Final = 10.0
+
+
+class Progress:
+    """Counts the finished tasks of one stage and shows rates and time left."""
+
+    def __init__(self, title: str, tasks: int, total_bytes: int, done: int = 0, stream: TextIO | None = None) -> None:
+        """`done` of the `tasks` were there before; they count neither for rates nor as work."""
+        self.title, self.tasks, self.total_bytes, self.reused = title, tasks, total_bytes, done
+        self.stream = stream or sys.stderr
+        self.done = self.documents = self.bytes = 0
+        self.began = self.shown = time.monotonic()
+        self.interval = TERMINAL_SECONDS if self.stream.isatty() else LOG_SECONDS
+
+    def advance(self, documents: int, size: int) -> None:
+        """Count one task that read `documents` and `size` bytes."""
+        self.done += 1
+        self.documents += documents
+        self.bytes += size
+        now = time.monotonic()
+        if now - self.shown >= self.interval:
+            self.shown = now
+            self._show(end="")
+
+    def finish(self) -> None:
+        """Show the last state."""
+        self._show(end="\n")
+
+    def _show(self, end: str) -> None:
+        line = self.line(time.monotonic() - self.began)
+        if self.stream.isatty():
+            self.stream.write(f"\r\x1b[2K{line}{end}")
+        else:
+            self.stream.write(line + "\n")
+        self.stream.flush()
+
+    def line(self, seconds: float) -> str:
+        """Return the state after `seconds` of work in words."""
+        seconds = max(seconds, 1e-3)
+        open_tasks = self.tasks - self.reused
+        parts = [f"{self.title}: {self.done + self.reused}/{self.tasks} shards"]
+        if self.reused:
+            parts.append(f"{self.reused} reused")
+        if self.done:
+            parts.append(f"{self.documents / seconds:,.0f} documents/s")
+            if self.bytes:
+                parts.append(f"{self.bytes / seconds / 1e6:,.1f} MB/s")
+        if 0 < self.done < open_tasks:
+            share = self.bytes / self.total_bytes if self.bytes and self.total_bytes else self.done / open_tasks
+            parts.append(f"{clock(seconds * (1 - share) / max(share, 1e-9))} left")
+        else:
+            parts.append(f"{clock(seconds)}")
+        return ", ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as "4.2 s", "3:07" or "2:05:00"."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

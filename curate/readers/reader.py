@@ -1,0 +1,108 @@
+"""Readers: where documents come from, and how their rows are named.
+
+A `Reader` is configuration; `read_warc`, `read_jsonl`, `read_parquet` and `read_files` make one. Its schema is
+declared, never guessed from the first row: what nobody declared survives as canonical JSON in `extra`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from curate.configuration import ConfigurationError
+from transforms.schema import BASE, CRAWLED_AT, documents, records
+
+FORMATS: Final = ("warc", "jsonl", "parquet", "files")
+CLASHES: Final = ("error", "place")
+TYPES: Final[Mapping[str, pa.DataType]] = {
+    "string": pa.large_string(),
+    "int64": pa.int64(),
+    "bool": pa.bool_(),
+    "timestamp": CRAWLED_AT,
+}
+"""Types of declared columns. Fractions are declared as "string": datasets hold no floats of unknown rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A declared input column: `name` in the input and `type`, one of `TYPES`."""
+
+    name: str
+    type: str = "string"
+
+    def __post_init__(self) -> None:
+        if self.type not in TYPES:
+            raise ConfigurationError(f"column {self.name!r}: type {self.type!r} is not one of {', '.join(TYPES)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How the files of one source become rows.
+
+    Attributes:
+        format: one of `FORMATS`.
+        root: folder of the source; never part of a key.
+        pattern: which files below `root`, as `pathlib.Path.glob` understands it; ids do not depend on it.
+        source: name of the source: part of every id.
+        columns: pairs (our name, `Column`). "text" is the text; "key" the natural key that names a record (else its
+            place does); "licence" and "crawled_at" fill the rights columns; others become columns.
+        ignore: input columns that are left out on purpose; others survive in `extra`.
+        licence: SPDX id that the user asserts for the whole source, or None.
+        on_clash: what two records with one natural key and different bytes are: an "error", or told apart by "place".
+        excerpts: False forbids excerpts of this source's texts in samples and pages.
+        max_record_bytes: longer records are refused as "record too large".
+    """
+
+    format: str
+    root: Path = field(metadata={"key": False})
+    pattern: str = field(metadata={"key": False})
+    source: str
+    columns: tuple[tuple[str, Column], ...] = ()
+    ignore: tuple[str, ...] = ()
+    licence: str | None = None
+    on_clash: str = "error"
+    excerpts: bool = True
+    max_record_bytes: int = 64 << 20
+
+    version = 1  # raised when what a reader makes of some file changes
+
+    def __post_init__(self) -> None:
+        if self.on_clash not in CLASHES:
+            raise ConfigurationError(f"on_clash={self.on_clash!r} is not one of {', '.join(CLASHES)}")
+        if not self.source or "/" in self.source:
+            raise ConfigurationError(f"source={self.source!r}: give a name without '/'")
+        reserved = {"id", "source", "origin", "optout", "licence_basis", "extra", "payload"} & {
+            n for n, _ in self.columns
+        }
+        if reserved:
+            raise ConfigurationError(f"columns {sorted(reserved)} are made by curate: choose other names")
+
+    @property
+    def keyed(self) -> bool:
+        """Whether records carry a natural key, so that two files may hold the same record."""
+        return self.on_clash == "error" and (self.format == "warc" or any(name == "key" for name, _ in self.columns))
+
+    def column(self, name: str) -> Column | None:
+        """Return the declared input column for our column `name`."""
+        return dict(self.columns).get(name)
+
+    def schema(self) -> pa.Schema:
+        """Return the schema of the rows that this reader makes."""
+        if self.format == "warc":
+            return records()
+        special = {*BASE.names, "key"}
+        further = [pa.field(name, TYPES[column.type]) for name, column in self.columns if name not in special]
+        return documents(*further)
+
+    def __str__(self) -> str:
+        return f"read_{self.format} {self.pattern} as {self.source!r}"
+
+
+def declared_columns(columns: Mapping[str, str | Column] | None, text: str) -> tuple[tuple[str, Column], ...]:
+    """Return `columns` as pairs in the order given; `text` is the input column of the text unless they name one."""
+    given = {name: column if isinstance(column, Column) else Column(column) for name, column in (columns or {}).items()}
+    return tuple({"text": Column(text), **given}.items())

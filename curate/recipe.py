@@ -1,0 +1,136 @@
+"""Recipes: one Python function that says which data is made, and how.
+
+Importing a recipe reads nothing, and calling it only builds a graph. Its arguments are what `--set` gives on the
+command line; defaults and annotations (`str`, `int`, `float`, `bool`, `Path`) say what they are.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from curate.configuration import ConfigurationError
+from curate.graph import Dataset
+
+_TRUTH: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What a recipe gives: named datasets of documents."""
+
+    datasets: Mapping[str, Dataset]
+
+    def __init__(self, *documents: Dataset, **named: Dataset) -> None:
+        """Name outputs by keyword; a positional dataset goes by the name of its stage.
+
+        Raises:
+            ConfigurationError: nothing is given, a name stands twice, or something is no dataset.
+        """
+        datasets: dict[str, Dataset] = {}
+        for name, dataset in [*((getattr(d, "name", "?"), d) for d in documents), *named.items()]:
+            if not isinstance(dataset, Dataset):
+                raise ConfigurationError(f"Outputs({name}=…) takes datasets of documents, got {type(dataset).__name__}")
+            if name in datasets:
+                raise ConfigurationError(f"two outputs are called {name!r}: name them by keyword, as Outputs(train=…)")
+            datasets[name] = dataset
+        if not datasets:
+            raise ConfigurationError("Outputs() is empty: give it at least one dataset")
+        object.__setattr__(self, "datasets", datasets)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}:\n  " + str(dataset).replace("\n", "\n  ") for name, dataset in self.datasets.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A function that returns `Outputs`, with the name and the settings that the command line needs."""
+
+    function: Callable[..., Outputs]
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.__name__
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The settings that the recipe takes."""
+        return inspect.signature(self.function).parameters
+
+    def __call__(self, *args: Any, **settings: Any) -> Outputs:
+        """Build the graph.
+
+        Raises:
+            ConfigurationError: a setting is missing, unknown, or the function returns something else than `Outputs`.
+        """
+        try:
+            inspect.signature(self.function).bind(*args, **settings)
+        except TypeError as error:
+            raise ConfigurationError(f"recipe {self.name}: {error}; its settings are {self.usage()}") from None
+        outputs = self.function(*args, **settings)
+        if not isinstance(outputs, Outputs):
+            raise ConfigurationError(f"recipe {self.name} returned {type(outputs).__name__}, not Outputs(…)")
+        return outputs
+
+    def usage(self) -> str:
+        """Return the settings in words, as "crawl, threshold=0.8"."""
+        return ", ".join(str(parameter) for parameter in self.parameters.values()) or "none"
+
+    def settings(self, given: Mapping[str, str]) -> dict[str, Any]:
+        """Return settings that were given as text, converted as annotated.
+
+        Raises:
+            ConfigurationError: a setting that the recipe does not take, or a text that is no such value.
+        """
+        hints = get_type_hints(self.function)
+        unknown = set(given) - set(self.parameters)
+        if unknown:
+            raise ConfigurationError(
+                f"recipe {self.name} has no setting {', '.join(sorted(unknown))}; it has {self.usage()}"
+            )
+        return {name: _convert(name, text, hints.get(name, str)) for name, text in given.items()}
+
+
+def recipe(function: Callable[..., Outputs]) -> Recipe:
+    """Make a recipe of a function that returns `Outputs`."""
+    return Recipe(function)
+
+
+def _convert(name: str, text: str, kind: Any) -> Any:
+    try:
+        if kind is bool:
+            return _TRUTH[text.lower()]
+        return kind(text) if kind in (int, float, Path) else text
+    except (ValueError, KeyError):
+        raise ConfigurationError(f"--set {name}={text}: that is no {kind.__name__}") from None
+
+
+def load_recipe(target: str) -> tuple[Recipe, types.ModuleType]:
+    """Import FILE[:NAME] and return its recipe, and the module.
+
+    Raises:
+        ConfigurationError: no such file, no recipe in it, or several and no name.
+    """
+    file, _, name = target.partition(":")
+    path = Path(file)
+    if not path.is_file():
+        raise ConfigurationError(f"{file} is not a file: give FILE[:NAME], as recipe.py:demo")
+    spec = importlib.util.spec_from_file_location(f"curate_recipe_{path.stem}", path.resolve())
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    found = {key: value for key, value in vars(module).items() if isinstance(value, Recipe)}
+    if name and name not in found:
+        raise ConfigurationError(f"{file} has no recipe {name!r}; it has {', '.join(found) or 'none'}")
+    if not name and len(found) != 1:
+        raise ConfigurationError(f"{file} has {len(found)} recipes ({', '.join(found)}): say which, as {file}:NAME")
+    return found[name or next(iter(found))], module

@@ -1,0 +1,186 @@
+"""Running stages: what is there is reused, what is missing is made, and a manifest commits what is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from curate.datasets import Dataset, Made, commit_dataset, has_dataset, open_dataset
+from curate.deduplication import Deduplication
+from curate.digests import digest_json
+from curate.documents import DocumentJob, ShardUnit
+from curate.inputs import FileUnit, FingerprintJob, InputFile, StatIndex, list_files, units_of
+from curate.jobs import Item, Job, TaskError
+from curate.journal import Journal
+from curate.progress import Progress
+from curate.readers.chunks import CHUNK_ROWS
+from curate.readers.parquet import check_columns
+from curate.readers.reader import Reader
+from curate.receipts import Receipt, read_receipt
+from curate.repeats import RepeatsJob, id_ranges, repeats_by_shard
+from curate.runners import Attempt, Runner
+from curate.stages import (
+    DeduplicateStage,
+    DocumentStage,
+    Stage,
+    Stages,
+    chain_key,
+    describe_stage,
+    described_steps,
+    readers_of,
+    reading_name,
+    stage_key,
+    unit_key,
+)
+from curate.store import Store, StoreError
+
+Units = Mapping[str, Sequence[FileUnit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Runs jobs on a runner, reuses finished shards, and keeps the journal."""
+
+    store: Store
+    runner: Runner
+    journal: Journal
+    chunk_rows: int = CHUNK_ROWS
+
+    def receipts(self, job: Job, items: Sequence[Item]) -> list[Receipt]:
+        """Return the receipts of all `items`, in order; those that are missing are made.
+
+        Raises:
+            TaskError: an item failed.
+        """
+        missing = [item for item in items if read_receipt(self.store, item.key) is None]
+        self.attempts(job, missing, len(items))
+        return [self._receipt(item) for item in items]
+
+    def _receipt(self, item: Item) -> Receipt:
+        receipt = read_receipt(self.store, item.key)
+        if receipt is None:
+            raise StoreError(f"{item.label}: the task finished without a receipt in {self.store.root}")
+        return receipt
+
+    def attempts(self, job: Job, items: Sequence[Item], total: int) -> list[Attempt]:
+        """Run `items`, `total` of which are asked for, with progress and journal."""
+        if not items:
+            return []
+        progress = Progress(job.name, total, sum(item.bytes for item in items), total - len(items))
+        done = []
+        try:
+            for attempt in self.runner.run(job, items):
+                self.journal.write(
+                    "task", job=job.name, key=attempt.item.key, label=attempt.item.label,
+                    seconds=round(attempt.seconds, 3), host=attempt.host, pid=attempt.pid, peak_mb=attempt.peak_mb,
+                )  # fmt: skip
+                progress.advance(attempt.documents, attempt.item.bytes)
+                done.append(attempt)
+        except TaskError as error:
+            self.journal.write("failure", job=job.name, error=str(error))
+            raise
+        finally:
+            progress.finish()
+        return done
+
+
+def fingerprint_inputs(stages: Stages, engine: Engine) -> Units:
+    """Return the fingerprinted units of every reader; files that the stat index does not know are hashed.
+
+    Raises:
+        ConfigurationError: a root is missing, nothing matches, or a Parquet file lacks a declared column.
+    """
+    index = StatIndex(engine.store)
+    listed: dict[str, tuple[Reader, list[InputFile]]] = {}
+    for reader in readers_of(stages):
+        listed[reading_name(reader)] = (reader, _listed(reader))
+    unknown = [file for _, files in listed.values() for file in units_of(files, index)[1]]
+    items = [Item("", f"{file.path}", file, file.size) for file in dict.fromkeys(unknown)]
+    attempts = engine.attempts(FingerprintJob(engine.store), items, len(items))
+    index.put({attempt.item.unit: attempt.result for attempt in attempts})
+    return {name: units_of(files, index)[0] for name, (_, files) in listed.items()}
+
+
+def _listed(reader: Reader) -> list[InputFile]:
+    files = list_files(reader)
+    if reader.format == "parquet":
+        for file in files:
+            check_columns(file.root / file.path, reader)
+    return files
+
+
+def run_stages(
+    stages: Stages, units: Units, engine: Engine, started: Callable[[Stage, bool], None]
+) -> dict[str, Dataset]:
+    """Make every stage real and return the dataset of each by its key.
+
+    `started` is told of each stage, and whether it was there already.
+    """
+    made: dict[str, Dataset] = {}
+    for stage in stages.ordered:
+        key = stage_key(stage, units)
+        there = has_dataset(engine.store, stage.name, key)
+        started(stage, there)
+        inputs = tuple(made[stage_key(parent, units)] for parent in stage.inputs)
+        if there:
+            made[key] = open_dataset(engine.store, stage.name, key)
+        elif isinstance(stage, DeduplicateStage):
+            made[key] = _run_deduplicate(stage, key, inputs, engine)
+        else:
+            made[key] = _run_documents(stage, key, inputs, units, engine)
+        engine.journal.write("stage", name=stage.name, key=key, reused=there, content=made[key].content)
+    return made
+
+
+def _run_deduplicate(stage: DeduplicateStage, key: str, inputs: tuple[Dataset, ...], engine: Engine) -> Dataset:
+    receipts, inner = Deduplication(stage, key, inputs, engine).run()
+    operation = describe_stage(stage)
+    return commit_dataset(engine.store, Made(stage.name, key, operation, inputs, stage.schema, receipts, inner))
+
+
+def _run_documents(
+    stage: DocumentStage, key: str, inputs: tuple[Dataset, ...], units: Units, engine: Engine
+) -> Dataset:
+    job = DocumentJob(
+        engine.store, stage.name, stage.reader, stage.steps, stage.schema, stage.forbids, engine.chunk_rows
+    )
+    transforms = described_steps(stage.steps)
+    inner: list[Receipt] = []
+    if stage.reader is None:
+        items = [
+            Item(chain_key(shard["key"], transforms), shard["unit"], ShardUnit(shard["key"]), shard["bytes"])
+            for shard in inputs[0].shards()
+            if shard["content"] is not None
+        ]
+        receipts = engine.receipts(job, items)
+    else:
+        mine = units[reading_name(stage.reader)]
+        receipts = engine.receipts(job, _file_items(stage.reader, mine, transforms))
+        if stage.reader.keyed and len(mine) > 1:
+            mine, inner = _without_repeats(stage, mine, receipts, engine)
+            receipts = engine.receipts(job, _file_items(stage.reader, mine, transforms))
+    return commit_dataset(
+        engine.store, Made(stage.name, key, describe_stage(stage), inputs, stage.schema, receipts, tuple(inner))
+    )
+
+
+def _file_items(reader: Reader, units: Sequence[FileUnit], transforms: Sequence[object]) -> list[Item]:
+    return [Item(chain_key(unit_key(reader, unit), transforms), unit.path, unit, unit.size) for unit in units]
+
+
+def _without_repeats(
+    stage: DocumentStage, units: Sequence[FileUnit], receipts: Sequence[Receipt], engine: Engine
+) -> tuple[list[FileUnit], list[Receipt]]:
+    """Return the units with the records that an earlier file holds too marked as repeats."""
+    shards = tuple(receipt.key for receipt in receipts)
+    records = sum((receipt.files["keys.parquet"].rows or 0) for receipt in receipts if "keys.parquet" in receipt.files)
+    job = RepeatsJob(
+        engine.store, f"{stage.name}: repeats", stage.sources[0], shards, tuple(unit.path for unit in units)
+    )
+    items = [
+        Item(digest_json({"operation": "repeats", "shards": list(shards), "range": ids.described()}), "ids", ids)
+        for ids in id_ranges(records)
+    ]
+    inner = engine.receipts(job, items)
+    repeats = repeats_by_shard(engine.store, [item.key for item in items])
+    return [replace(unit, repeats=repeats.get(i, frozenset())) for i, unit in enumerate(units)], inner

@@ -1,0 +1,277 @@
+"""From the graph of a recipe to stages: what is made real on disk, in which order, under which key.
+
+Document-wise transforms are fused into one pass. A chain is cut after reading + extraction, where text begins (the dear
+part), and at `.keep()`. Keys are built transform by transform, so a cut changes no key after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from curate.accounting import Step, unique_names
+from curate.configuration import ConfigurationError, describe, name_of
+from curate.digests import digest_json
+from curate.graph import Apply, Dataset, Deduplicate, Keep, Read
+from curate.inputs import FileUnit
+from curate.readers.reader import Reader
+from transforms.outcome import Transform
+from transforms.sample import Sample
+from transforms.schema import EXTRA
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentStage:
+    """Reading (or an upstream stage) and a chain of transforms, document by document."""
+
+    name: str
+    reader: Reader | None
+    upstream: Stage | None
+    steps: tuple[Step, ...]
+    schema: pa.Schema
+    sources: tuple[str, ...]
+    forbids: frozenset[str]
+
+    @property
+    def inputs(self) -> tuple[Stage, ...]:
+        """The stages whose shards this one reads."""
+        return () if self.upstream is None else (self.upstream,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeduplicateStage:
+    """A dataset-wide operation that removes duplicates from all its inputs."""
+
+    name: str
+    operation: Deduplicate
+    inputs: tuple[Stage, ...]
+    schema: pa.Schema
+    sources: tuple[str, ...]
+    forbids: frozenset[str]
+
+
+Stage = DocumentStage | DeduplicateStage
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Stages in an order in which they can run, and which of them an output is."""
+
+    ordered: tuple[Stage, ...]
+    outputs: Mapping[str, Stage]
+
+
+@dataclass(slots=True)
+class _Compiler:
+    sample: Sample | None
+    ordered: list[Stage] = field(default_factory=list)
+    made: dict[int, Stage] = field(default_factory=dict)
+
+    def stage(self, dataset: Dataset) -> Stage:
+        """Return the stage that makes `dataset` real."""
+        if id(dataset) not in self.made:
+            self.made[id(dataset)] = self._compile(dataset)
+        return self.made[id(dataset)]
+
+    def _add(self, stage: Stage) -> Stage:
+        self.ordered.append(stage)
+        return stage
+
+    def _compile(self, dataset: Dataset) -> Stage:
+        if isinstance(dataset.operation, Deduplicate):
+            return self._deduplicate(dataset.name, dataset.operation)
+        chain, origin = _chain(dataset)
+        if not chain and not isinstance(origin.operation, Read):
+            return self.stage(origin)
+        names = (
+            unique_names([name_of(transform) for transform in _whole_chain(dataset)])[-len(chain) :] if chain else []
+        )
+        steps = [Step(name, transform) for name, transform in zip(names, chain, strict=True)]
+        if isinstance(origin.operation, Read):
+            return self._read(dataset, origin, origin.operation.reader, steps)
+        upstream = self.stage(origin)
+        return self._add(
+            _document_stage(dataset.name, None, upstream, steps, upstream.schema, dataset, upstream.forbids)
+        )
+
+    def _read(self, dataset: Dataset, origin: Dataset, reader: Reader, steps: list[Step]) -> Stage:
+        forbids = frozenset() if reader.excerpts else frozenset({reader.source})
+        if self.sample is not None:
+            steps = [Step("Sample", self.sample), *steps]
+        cut = _where_text_begins(reader.schema(), steps)
+        if not 0 < cut < len(steps):
+            return self._add(_document_stage(dataset.name, reader, None, steps, reader.schema(), dataset, forbids))
+        first = _document_stage(origin.name, reader, None, steps[:cut], reader.schema(), dataset, forbids)
+        self._add(first)
+        return self._add(_document_stage(dataset.name, None, first, steps[cut:], first.schema, dataset, forbids))
+
+    def _deduplicate(self, name: str, operation: Deduplicate) -> Stage:
+        inputs = tuple(self.stage(parent) for parent in operation.inputs)
+        schema = union_schema([stage.schema for stage in inputs])
+        _require_columns(operation, schema)
+        sources = tuple(dict.fromkeys(source for stage in inputs for source in stage.sources))
+        forbids = frozenset[str]().union(*(stage.forbids for stage in inputs))
+        return self._add(DeduplicateStage(name, operation, inputs, schema, sources, forbids))
+
+
+def compile_stages(outputs: Mapping[str, Dataset], sample: Sample | None = None) -> Stages:
+    """Return the stages that make `outputs` real; `sample` is applied to each source right after reading.
+
+    Raises:
+        ConfigurationError: a recipe that cannot run: no text where text is needed, schemas that do not fit.
+        SchemaError: a transform needs a column that is not there.
+    """
+    compiler = _Compiler(sample)
+    made = {name: compiler.stage(dataset) for name, dataset in outputs.items()}
+    for name, stage in made.items():
+        if "text" not in stage.schema.names:
+            raise ConfigurationError(
+                f"output {name!r} has records, not documents: apply ExtractText() to what read_warc gives"
+            )
+    return Stages(tuple(compiler.ordered), made)
+
+
+def _chain(dataset: Dataset) -> tuple[list[Transform], Dataset]:
+    """Return the transforms that end in `dataset`, and the dataset that they start from (read, kept, or joined)."""
+    transforms: list[Transform] = []
+    while isinstance(dataset.operation, Apply):
+        transforms.append(dataset.operation.transform)
+        dataset = dataset.operation.input
+    if isinstance(dataset.operation, Keep) and not transforms:
+        kept, origin = _chain(dataset.operation.input)
+        return kept, origin
+    return transforms[::-1], dataset
+
+
+def _whole_chain(dataset: Dataset) -> list[Transform]:
+    """Return the transforms from the last reading or joining on, across cuts: names are unique within these."""
+    transforms: list[Transform] = []
+    while isinstance(dataset.operation, (Apply, Keep)):
+        if isinstance(dataset.operation, Apply):
+            transforms.append(dataset.operation.transform)
+        dataset = dataset.operation.input
+    return transforms[::-1]
+
+
+def _where_text_begins(schema: pa.Schema, steps: Sequence[Step]) -> int:
+    for index, step in enumerate(steps):
+        before, schema = schema, step.transform.output_schema(schema)
+        if "text" not in before.names and "text" in schema.names:
+            return index + 1
+    return 0
+
+
+def _document_stage(
+    name: str,
+    reader: Reader | None,
+    upstream: Stage | None,
+    steps: Sequence[Step],
+    schema: pa.Schema,
+    dataset: Dataset,
+    forbids: frozenset[str],
+) -> DocumentStage:
+    for step in steps:
+        schema = step.transform.output_schema(schema)
+    return DocumentStage(name, reader, upstream, tuple(steps), schema, dataset.sources, forbids)
+
+
+def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the schema that holds the columns of all `schemas`: base columns, further ones in order, `extra` last.
+
+    Raises:
+        ConfigurationError: one column has two types.
+    """
+    fields: dict[str, pa.Field] = {}
+    everywhere = set.intersection(*(set(schema.names) for schema in schemas))
+    for item in (item for schema in schemas for item in schema):
+        known = fields.setdefault(item.name, item if item.name in everywhere else item.with_nullable(True))
+        if known.type != item.type:
+            raise ConfigurationError(f"column {item.name!r} is {known.type} in one input and {item.type} in another")
+    extra = fields.pop(EXTRA.name)
+    return pa.schema([*fields.values(), extra])
+
+
+def _require_columns(operation: Deduplicate, schema: pa.Schema) -> None:
+    if "text" not in schema.names:
+        raise ConfigurationError("deduplicate() compares texts: apply ExtractText() to what read_warc gives")
+    wanted = {name.removeprefix("-") for name in operation.prefer} - {"length", "source"}
+    wanted |= {operation.within} if operation.within else set()
+    if missing := sorted(wanted - set(schema.names)):
+        raise ConfigurationError(
+            f"deduplicate() is told to use {', '.join(missing)}; the documents have {', '.join(schema.names)}"
+        )
+
+
+def fit_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return `batch` with the columns of `schema`: those it lacks are null."""
+    names = set(batch.schema.names)
+    arrays = [batch.column(f.name) if f.name in names else pa.nulls(batch.num_rows, f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def unit_key(reader: Reader, unit: FileUnit) -> str:
+    """Return the key of one unit of reading: reader configuration, path below the root, fingerprint."""
+    key = digest_json(
+        {"operation": "read", "reader": describe(reader), "path": unit.path, "fingerprint": unit.fingerprint}
+    )
+    if not unit.repeats:
+        return key
+    return digest_json({"operation": "same record", "input": key, "ids": sorted(i.hex() for i in unit.repeats)})
+
+
+def described_steps(steps: Sequence[Step]) -> list[Any]:
+    """Return the descriptions of the transforms of `steps`; files that they name are hashed here, once."""
+    return [describe(step.transform) for step in steps]
+
+
+def chain_key(key: str, transforms: Sequence[Any]) -> str:
+    """Return the key of what described `transforms` make of the dataset or shard `key`."""
+    for transform in transforms:
+        key = digest_json({"operation": "apply", "input": key, "transform": transform})
+    return key
+
+
+def stage_key(stage: Stage, units: Mapping[str, Sequence[FileUnit]]) -> str:
+    """Return the key of `stage`, given the fingerprinted units of each source that it reads from."""
+    if isinstance(stage, DeduplicateStage):
+        described = {
+            **_without_inputs(stage.operation),
+            "inputs": [stage_key(parent, units) for parent in stage.inputs],
+        }
+        return digest_json({"operation": "deduplicate", "what": described})
+    if stage.upstream is not None:
+        return chain_key(stage_key(stage.upstream, units), described_steps(stage.steps))
+    if stage.reader is None:
+        raise TypeError("a stage reads files or an upstream stage")
+    mine = units[reading_name(stage.reader)]
+    read = {"operation": "read", "units": [unit_key(stage.reader, replace(unit, repeats=frozenset())) for unit in mine]}
+    return chain_key(digest_json(read), described_steps(stage.steps))
+
+
+def reading_name(reader: Reader) -> str:
+    """Return a name for the files that `reader` reads, unique within a recipe."""
+    return f"{reader.source}\0{reader.root}\0{reader.pattern}\0{reader.format}"
+
+
+def describe_stage(stage: Stage) -> dict[str, Any]:
+    """Return the configuration of `stage` as it stands in its manifest."""
+    if isinstance(stage, DeduplicateStage):
+        return {"operation": "deduplicate", **_without_inputs(stage.operation)}
+    reader = None if stage.reader is None else describe(stage.reader)
+    steps = [{"name": step.name, "transform": describe(step.transform)} for step in stage.steps]
+    return {"operation": "documents", "reader": reader, "steps": steps}
+
+
+def _without_inputs(operation: Deduplicate) -> dict[str, Any]:
+    described: dict[str, Any] = describe(replace(operation, inputs=()))
+    return described
+
+
+def readers_of(stages: Stages) -> Iterator[Reader]:
+    """Yield the readers of all stages."""
+    for stage in stages.ordered:
+        if isinstance(stage, DocumentStage) and stage.reader is not None:
+            yield stage.reader
