@@ -110,7 +110,8 @@ def test_prepare_lays_out_every_source(folder: Path) -> None:
     ]
     (language,) = [json.loads(line) for line in made["languages/samples.jsonl"].splitlines()]
     text = 'It\'s a "long" one.\nWith \\ two lines.'
-    assert language == {"name": "xx_Latn", "code": "xx-dialect", "script": "Latn", "text": text}
+    about = {"name": "xx_Latn", "code": "xx-dialect", "script": "Latn", "licence": "Apache-2.0"}
+    assert language == {**about, "text": text}
 
 
 def test_prepare_code_has_a_row_per_file_in_order_of_paths(folder: Path) -> None:
