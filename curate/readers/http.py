@@ -26,7 +26,7 @@ MAX_HEADER: Final = 1 << 16
 _MAX_CODINGS: Final = 4
 _STATUS: Final = re.compile(rb"HTTP/[0-9]+(?:\.[0-9]+)?[ \t]+([0-9]{3})(?![0-9])")
 _CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r?\n")
-_LONGEST_SIZE: Final = 20  # a remainder shorter than this may be a chunk size that was cut off
+_CUT_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{0,15}\r?")
 _MEDIA_TYPE: Final = re.compile(rb"[a-z0-9!#$&^_.+-]{1,64}/[a-z0-9!#$&^_.+-]{1,64}")
 _CHARSET: Final = re.compile(rb"charset\s*=\s*[\"']?\s*([a-z0-9_.:+-]{1,40})", re.ASCII)
 _SNIFFED: Final = re.compile(  # WHATWG MIME sniffing, section 7.1: what marks HTML
@@ -139,8 +139,7 @@ def decode_chunked(body: bytes) -> bytes:
     while at < len(body):
         size = _CHUNK.match(body, at)
         if size is None:
-            cut_off = chunks and len(body) - at < _LONGEST_SIZE and b"\n" not in body[at:].strip(b"\r\n")
-            return b"".join(chunks) if cut_off else body
+            return b"".join(chunks) if chunks and _CUT_SIZE.fullmatch(body, at) else body
         begin, end = size.end(), size.end() + int(size[1], 16)
         if begin == end:
             break
