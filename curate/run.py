@@ -47,6 +47,7 @@ def run(
     modules: Sequence[types.ModuleType] = (),
     started: Callable[[Stage, bool], None] | None = None,
     chunk_rows: int = CHUNK_ROWS,
+    failpoint: Callable[[str], None] | None = None,
 ) -> Result:
     """Make `outputs` real in `store`.
 
@@ -60,13 +61,14 @@ def run(
         modules: modules that workers cannot import, as the recipe's own file.
         started: is told of each stage, and whether it was there already.
         chunk_rows: rows per batch; changes no output.
+        failpoint: of the `Store`, for tests.
 
     Raises:
         ConfigurationError: the recipe cannot run as written; nothing was done.
         TaskError: a task failed; what was finished stays and is reused.
         StoreError, ConservationError: a broken promise.
     """
-    place = Store(Path(store).resolve())
+    place = Store(Path(store).resolve(), failpoint)
     stages = compile_stages(outputs.datasets, parse_sample(sample))
     place.root.mkdir(parents=True, exist_ok=True)
     place.remove_stale_spool_files()
