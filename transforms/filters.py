@@ -9,7 +9,7 @@ measures as columns. Cost: that of the measures, plus a few integer operations p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final
@@ -159,7 +159,7 @@ class Tag:
         Raises:
             SchemaError: the filter cannot be applied, or a column of the tag is there already.
         """
-        fields = self._fields(self.filter.measures(nothing(self.filter.output_schema(schema))))
+        fields = self._fields(_by_name(self.filter.measures(nothing(self.filter.output_schema(schema)))))
         for field in fields:
             if schema.get_field_index(field.name) >= 0:
                 raise SchemaError(f"the column {field.name!r} is there already; give the tag another prefix")
@@ -172,20 +172,25 @@ class Tag:
         reasons = pa.array(
             [None if index < 0 else measures[index].reason for index in failing.tolist()], pa.large_string()
         )
+        distinct = _by_name(measures)
         values = [
             pa.StructArray.from_arrays(
                 [pa.array(measure.numerator), pa.array(measure.denominator)], fields=list(MEASURED)
             )
-            for measure in measures
+            for measure in distinct.values()
         ]
-        return kept(set_columns(batch, dict(zip(self._fields(measures), [reasons, *values], strict=True))))
+        return kept(set_columns(batch, dict(zip(self._fields(distinct), [reasons, *values], strict=True))))
 
-    def _fields(self, measures: Sequence[Measure]) -> list[pa.Field[Any]]:
-        names = [snake_case(measure.name) for measure in measures]
+    def _fields(self, names: Iterable[str]) -> list[pa.Field[Any]]:
         return [
             pa.field(f"{self.prefix}_reason", pa.large_string()),
-            *(pa.field(f"{self.prefix}_{name}", MEASURED) for name in names),
+            *(pa.field(f"{self.prefix}_{snake_case(name)}", MEASURED) for name in names),
         ]
+
+
+def _by_name(measures: Sequence[Measure]) -> dict[str, Measure]:
+    """Return the measures by name: one with bounds on both sides stands there once."""
+    return {measure.name: measure for measure in measures}
 
 
 def snake_case(name: str) -> str:

@@ -50,6 +50,7 @@ from transforms.unicode_tables import (
 
 Bytes = npt.NDArray[np.uint8]
 Positions = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 Spans = tuple[Positions, Positions, Positions]
 
 Int = int | np.int64
@@ -105,7 +106,7 @@ class Lines:
     documents: Positions
     starts: Positions
     ends: Positions
-    blank: npt.NDArray[np.bool_]
+    blank: Flags
 
     def strings(self) -> list[list[str]]:
         """Return the lines of each document as Python strings (for tests and for looking at)."""
@@ -172,6 +173,11 @@ def hash_spans(data: Bytes, starts: Positions, ends: Positions) -> npt.NDArray[n
 def count_characters(data: Bytes, starts: Positions, ends: Positions) -> Positions:
     """Return the number of code points of each data[start:end]."""
     return _count_characters(data, starts, ends)
+
+
+def trim(data: Bytes, starts: Positions, ends: Positions) -> tuple[Positions, Positions]:
+    """Return starts and ends without White_Space at both ends; a blank span becomes empty, at its start."""
+    return _trim(data, starts, ends, WHITESPACE)
 
 
 @kernel
@@ -286,9 +292,14 @@ def _rest_of_word(data: Bytes, position: Int, end: Int, start: Int, steps: Bytes
 
 @kernel
 def _find_words(data: Bytes, bounds: Positions, breaks: Bytes) -> Spans:
+    """Find all words. A text of b bytes has at most b / 2 + 1, so the arrays cannot overflow.
+
+    Two words that touch have no common kind of ASCII; so the one after an ASCII word of one byte has at least three
+    (Katakana or a unit), and all other words have two bytes or a byte behind them.
+    """
     steps = _ascii_steps(breaks)
     documents = np.zeros(len(bounds), np.int64)
-    starts = np.empty((bounds[-1] - bounds[0]) // 3 + 16, np.int64)
+    starts = np.empty((bounds[-1] - bounds[0]) // 2 + len(bounds), np.int64)  # untouched pages cost nothing
     ends = np.empty(len(starts), np.int64)
     count = 0
     for document in range(len(bounds) - 1):
@@ -308,8 +319,6 @@ def _find_words(data: Bytes, bounds: Positions, breaks: Bytes) -> Spans:
             if step in (RUN, DECODE) or data[start] == UNDERSCORE:
                 position, is_word = _rest_of_word(data, position, end, start, steps, breaks)
             if is_word:
-                if count == len(starts):
-                    starts, ends = _grown(starts), _grown(ends)
                 starts[count], ends[count] = start, position
                 count += 1
         documents[document + 1] = count
@@ -359,9 +368,7 @@ def _line_end(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
 
 
 @kernel
-def _are_blank(
-    data: Bytes, starts: Positions, ends: Positions, whitespace: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def _are_blank(data: Bytes, starts: Positions, ends: Positions, whitespace: Flags) -> Flags:
     blank = np.ones(len(starts), np.bool_)
     for span in range(len(starts)):
         position = starts[span]
@@ -371,6 +378,23 @@ def _are_blank(
                 blank[span] = False
                 break
     return blank
+
+
+@kernel
+def _trim(data: Bytes, starts: Positions, ends: Positions, whitespace: Flags) -> tuple[Positions, Positions]:
+    """Return starts and ends without White_Space at both ends."""
+    new_starts, new_ends = starts.copy(), starts.copy()
+    for span in range(len(starts)):
+        position, end = starts[span], ends[span]
+        first = True
+        while position < end:
+            code_point, following = decode(data, position, end)
+            if not whitespace[code_point]:
+                if first:
+                    new_starts[span], first = position, False
+                new_ends[span] = following
+            position = following
+    return new_starts, new_ends
 
 
 @kernel

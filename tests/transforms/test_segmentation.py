@@ -170,7 +170,18 @@ def test_words_string_array_is_refused() -> None:
         find_words(pa.array(["a"], pa.string()))
 
 
-def test_words_more_than_estimated_are_all_found() -> None:
+def test_words_kinds_that_do_not_join_ascii_have_three_bytes() -> None:
+    """The bound of b / 2 + 1 words in b bytes, on which the size of the kernel's arrays rests, needs this."""
+    kinds = tables.WORD_BREAK & 31
+    for kind in (tables.WB_KATAKANA, tables.WB_UNIT):
+        assert np.flatnonzero(kinds == kind).min() >= 0x800
+    joined = (tables.WB_ALETTER, tables.WB_NUMERIC, tables.WB_EXTENDNUMLET)
+    assert all(kinds[ord(c)] in joined for c in "azAZ09_")
+
+
+def test_words_as_many_as_can_be_are_all_found() -> None:
+    assert words("aア" * 3 + "a") == ["a", "ア"] * 3 + ["a"]
+    assert words("a") == ["a"]
     assert words("中ア" * 500) == ["中", "ア"] * 500
     assert words("a b " * 500) == ["a", "b"] * 500
 

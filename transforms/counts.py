@@ -1,0 +1,191 @@
+"""Counts per text on which heuristic filters rest: words, symbols, lines, stop words. All are integers.
+
+Invariants: a count depends on its text only; words and lines are those of `transforms.segmentation`. Cost: one pass
+over the bytes, one over the words, one over the lines; nothing is kept but the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from transforms.kernels import kernel
+from transforms.segmentation import (
+    Bytes,
+    Flags,
+    Int,
+    Lines,
+    Positions,
+    Words,
+    count_characters,
+    decode,
+    find_words,
+    hash_words,
+    text_buffers,
+    trim,
+)
+from transforms.unicode_tables import ALPHABETIC, WHITESPACE
+
+Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class WordCounts:
+    """Words of each text.
+
+    `characters`: code points of all words. `alphabetic`: words with at least one letter. `bare_symbols`: runs between
+    White_Space that hold no word, as a "|" or "--" that stands alone. `hashes`: characters "#". `ellipses`: characters
+    "…", and runs of three or more full stops, each run once.
+    """
+
+    words: Positions
+    characters: Positions
+    alphabetic: Positions
+    bare_symbols: Positions
+    hashes: Positions
+    ellipses: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class LineCounts:
+    """Lines of each text that are not blank; those that begin with a bullet; those that end with an ellipsis."""
+
+    lines: Positions
+    bulleted: Positions
+    with_ellipsis: Positions
+
+
+def count_words(words: Words, text: pa.LargeStringArray) -> WordCounts:
+    """Return the counts of `words`, which were found in `text`."""
+    _, bounds = text_buffers(text)
+    lengths = _sums(count_characters(words.data, words.starts, words.ends), words.documents)
+    alphabetic = _count_alphabetic(words.data, words.documents, words.starts, words.ends, ALPHABETIC)
+    symbols = _count_symbols(words.data, bounds, words.documents, words.starts, WHITESPACE)
+    return WordCounts(np.diff(words.documents), lengths, alphabetic, *symbols)
+
+
+def count_lines(lines: Lines, bullets: Sequence[str]) -> LineCounts:
+    """Return the counts of `lines`; a line begins, after White_Space, with one of the characters `bullets`."""
+    marks = np.array([ord(bullet) for bullet in bullets], np.int64)
+    starts, ends = trim(lines.data, lines.starts, lines.ends)
+    return LineCounts(*_count_lines(lines.data, lines.documents, starts, ends, lines.blank, marks))
+
+
+def count_distinct(words: Words, wanted: Sequence[str]) -> Positions:
+    """Return how many of the words `wanted` each text holds at least once, in any case.
+
+    Raises:
+        ValueError: one of `wanted` is not exactly one word as `find_words` sees it, so it could never be found.
+    """
+    return _count_distinct(words.documents, hash_words(words), hash_list(wanted))
+
+
+def hash_list(wanted: Sequence[str]) -> Hashes:
+    """Return the hashes of single words, each once.
+
+    Raises:
+        ValueError: one of `wanted` is not exactly one word as `find_words` sees it.
+    """
+    found = find_words(pa.array(list(wanted), pa.large_string()))
+    for word, pieces in zip(wanted, found.strings(), strict=True):
+        if pieces != [word]:
+            raise ValueError(f"a stop word is one word, and {word!r} is {pieces} to the segmentation of texts")
+    return np.unique(hash_words(found))
+
+
+def _sums(values: Positions, documents: Positions) -> Positions:
+    """Return the sum of each document's values."""
+    before = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=before[1:])
+    return before[documents[1:]] - before[documents[:-1]]
+
+
+@kernel
+def _count_alphabetic(
+    data: Bytes, documents: Positions, starts: Positions, ends: Positions, alphabetic: Flags
+) -> Positions:
+    counts = np.zeros(len(documents) - 1, np.int64)
+    for document in range(len(counts)):
+        for word in range(documents[document], documents[document + 1]):
+            position = starts[word]
+            while position < ends[word]:
+                code_point, position = decode(data, position, ends[word])
+                if alphabetic[code_point]:
+                    counts[document] += 1
+                    break
+    return counts
+
+
+@kernel
+def _count_symbols(
+    data: Bytes, bounds: Positions, documents: Positions, starts: Positions, whitespace: Flags
+) -> tuple[Positions, Positions, Positions]:
+    """Return bare symbols, hashes and ellipses of each text."""
+    texts = len(bounds) - 1
+    bare, hashes, ellipses = np.zeros(texts, np.int64), np.zeros(texts, np.int64), np.zeros(texts, np.int64)
+    for text in range(texts):
+        word, last_word = documents[text], documents[text + 1]
+        position, end, stops = bounds[text], bounds[text + 1], 0
+        run = position
+        while position < end:
+            place = position
+            code_point, position = decode(data, position, end)
+            hashes[text] += code_point == 0x23
+            stops = stops + 1 if code_point == 0x2E else 0
+            ellipses[text] += code_point == 0x2026 or stops == 3
+            is_space = whitespace[code_point]
+            if not is_space and position < end:
+                continue
+            run_end = place if is_space else position
+            holds_word = word < last_word and starts[word] < run_end
+            bare[text] += run_end > run and not holds_word
+            while word < last_word and starts[word] < run_end:
+                word += 1
+            run = position
+    return bare, hashes, ellipses
+
+
+@kernel
+def _count_lines(
+    data: Bytes, documents: Positions, starts: Positions, ends: Positions, blank: Flags, bullets: Positions
+) -> tuple[Positions, Positions, Positions]:
+    texts = len(documents) - 1
+    lines, bulleted, with_ellipsis = np.zeros(texts, np.int64), np.zeros(texts, np.int64), np.zeros(texts, np.int64)
+    for text in range(texts):
+        for line in range(documents[text], documents[text + 1]):
+            if blank[line]:
+                continue
+            lines[text] += 1
+            first, _ = decode(data, starts[line], ends[line])
+            for bullet in bullets:
+                if first == bullet:
+                    bulleted[text] += 1
+                    break
+            with_ellipsis[text] += _ends_in_ellipsis(data, starts[line], ends[line])
+    return lines, bulleted, with_ellipsis
+
+
+@kernel
+def _ends_in_ellipsis(data: Bytes, start: Int, end: Int) -> bool:
+    if end - start < 3:
+        return False
+    last, middle, first = data[end - 1], data[end - 2], data[end - 3]
+    stops = first == 0x2E and middle == 0x2E and last == 0x2E
+    return bool(stops or (first == 0xE2 and middle == 0x80 and last == 0xA6))
+
+
+@kernel
+def _count_distinct(documents: Positions, hashes: Hashes, wanted: Hashes) -> Positions:
+    counts = np.zeros(len(documents) - 1, np.int64)
+    seen_in = np.full(len(wanted), -1, np.int64)
+    for document in range(len(counts)):
+        for word in range(documents[document], documents[document + 1]):
+            for index in range(len(wanted)):
+                if wanted[index] == hashes[word] and seen_in[index] != document:
+                    seen_in[index] = document
+                    counts[document] += 1
+    return counts
