@@ -1,1 +1,28 @@
-"""TODO."""
+"""Transforms: what happens to documents. Pure: Arrow in, Arrow out; no storage, no stages, no Ray."""
+
+from transforms.exact import exact
+from transforms.language import Language
+from transforms.minhash import MinHash
+from transforms.outcome import Outcome, SchemaError, Transform
+from transforms.pii import MaskPII
+from transforms.predicates import field
+from transforms.sample import Sample
+from transforms.switch import Switch
+from transforms.user_function import EditText, KeepIf
+from transforms.where import Where
+
+__all__ = [
+    "EditText",
+    "KeepIf",
+    "Language",
+    "MaskPII",
+    "MinHash",
+    "Outcome",
+    "Sample",
+    "SchemaError",
+    "Switch",
+    "Transform",
+    "Where",
+    "exact",
+    "field",
+]

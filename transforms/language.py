@@ -24,7 +24,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, cast
 
-import fasttext
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -186,6 +185,8 @@ def load(model: Path, digest: str) -> _Model:
     Raises:
         ModelError: the file is not there, or its SHA-256 is not `digest`.
     """
+    import fasttext  # here, because importing it costs what users of other transforms need not pay
+
     found = hashlib.sha256(_read(model)).hexdigest()
     if found != digest:
         raise ModelError(f"{model} has the SHA-256 {found}, expected {digest}; remove it and fetch it again")

@@ -1,0 +1,46 @@
+# What a newcomer needs: `make demo` and `make test`. Both set up first.
+SHELL := /bin/bash
+VENV ?= .venv
+PAGES ?=
+DATA ?= demo-data
+STORE ?= demo-store
+RUNNER ?= ray
+# The first interpreter from 3.11 to 3.13 that runs.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && { echo $$p; break; }; done)
+
+.PHONY: setup demo test lint versions lock clean
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "curate needs Python 3.11, 3.12 or 3.13: none found on PATH. Set PYTHON=…"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(VENV)/bin/curate fetch lid
+	@touch $@
+
+demo: setup
+	$(VENV)/bin/python -m examples.demo_data $(DATA) $(if $(PAGES),--pages $(PAGES))
+	$(VENV)/bin/curate run examples/demo.py --store $(STORE) --runner $(RUNNER) --set data=$(DATA)
+	$(VENV)/bin/curate verify $(STORE)
+	@$(VENV)/bin/curate report $(STORE)
+
+test: setup lint
+	$(VENV)/bin/python -m pytest -q -n 2 --dist loadfile
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+versions:
+	.ci/versions $(if $(PAGES),$(PAGES),full)
+
+lock:
+	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes --no-emit-index-url --no-header \
+		pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) .venv-* $(DATA) $(STORE)

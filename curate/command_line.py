@@ -1,0 +1,227 @@
+"""The command line. Each command is a library call; this module parses, prints and picks the exit status.
+
+Exit status: 0 fine, 1 a check failed, 2 the command or the recipe is wrong and nothing was done, 3 the run failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from curate.configuration import ConfigurationError
+from curate.jobs import TaskError
+from curate.journal import finished_recipes
+from curate.recipe import Outputs, Recipe, load_recipe
+from curate.stages import Stage
+from curate.store import Store, StoreError
+from transforms.outcome import SchemaError
+
+OK, CHECK_FAILED, USAGE, RUN_FAILED = 0, 1, 2, 3
+
+EPILOG: Final = """\
+A recipe is a Python function decorated with @recipe that returns Outputs(…). See what a run would do, run it,
+look at what came out, check every byte of it, and write the page that shows it:
+
+  curate plan   recipe.py --store STORE --set crawl=DIR
+  curate run    recipe.py --store STORE --set crawl=DIR
+  curate look   STORE
+  curate verify STORE
+  curate report STORE
+
+Exit status: 0 fine, 1 a check failed, 2 the command or the recipe is wrong (nothing was done), 3 the run failed
+(what was finished is kept, and the same command goes on from there).
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except (ConfigurationError, SchemaError) as error:
+        print(f"curate: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("curate: stopped. What was finished is kept: the same command goes on from there", file=sys.stderr)
+        return RUN_FAILED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except (TaskError, StoreError, RuntimeError, OSError) as error:
+        print(f"curate: {type(error).__name__}: {error}", file=sys.stderr)
+        return RUN_FAILED
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="curate",
+        description="Make training data for language models: every document, choice and failure accounted for.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    _add_run(commands)
+    _add_plan(commands)
+    verify = _add(commands, "verify", _verify, "check every byte and every count of a store")
+    verify.add_argument("store", type=Path, metavar="DIR", help="store to check")
+    look = _add(commands, "look", _look, "show a few records of a file, dataset or store, raw beside extracted")
+    look.add_argument("path", type=Path, metavar="PATH", help=".warc(.gz), .jsonl(.gz, .zst), .parquet, text, or store")
+    look.add_argument("--count", type=int, default=3, metavar="N", help="records to show (default: 3)")
+    report = _add(commands, "report", _report, "write report.html, the page that shows what stayed, what went and why")
+    report.add_argument("store", type=Path, metavar="DIR", help="store to report on")
+    report.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
+    fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
+    fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
+    return top
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    command: Callable[[argparse.Namespace], int],
+    text: str,
+) -> argparse.ArgumentParser:
+    added = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    added.set_defaults(command=command)
+    return added
+
+
+def _add_recipe_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("recipe", metavar="FILE[:NAME]", help="Python file with the recipe; NAME where it has several")
+    command.add_argument(
+        "--store", type=Path, required=True, metavar="DIR", help="store to write; made if it is not there"
+    )
+    command.add_argument(
+        "--set", action="append", default=[], metavar="K=V", help="a setting of the recipe; repeatable"
+    )
+    command.add_argument("--sample", metavar="F", help="run on this share of the documents, as 0.01, chosen by id")
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = _add(commands, "run", _run, "run a recipe: make what is missing, reuse what is there")
+    _add_recipe_options(command)
+    command.add_argument(
+        "--runner", choices=["ray", "local"], default="ray", help="ray: parallel tasks; local: one process"
+    )
+    command.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="CPUs for Ray (default: all)"
+    )
+
+
+def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = _add(commands, "plan", _plan, "say what a run would do and what it would reuse; reads only")
+    _add_recipe_options(command)
+
+
+def _outputs(options: argparse.Namespace) -> tuple[Recipe, Outputs, list[object]]:
+    loaded, module = load_recipe(options.recipe)
+    pairs = [text.partition("=") for text in options.set]
+    if wrong := [name for name, equals, _ in pairs if not equals or not name]:
+        raise ConfigurationError(f"--set {wrong[0]}: give NAME=VALUE")
+    return loaded, loaded(**loaded.settings({name: value for name, _, value in pairs})), [module]
+
+
+def _run(options: argparse.Namespace) -> int:
+    from curate.run import run
+
+    loaded, outputs, modules = _outputs(options)
+    began = time.monotonic()
+
+    def started(stage: Stage, there: bool) -> None:
+        if there:
+            print(f"{stage.name}: reused", file=sys.stderr)
+
+    result = run(
+        outputs,
+        options.store,
+        name=loaded.name,
+        runner=options.runner,
+        workers=options.workers,
+        sample=options.sample,
+        modules=modules,  # type: ignore[arg-type]
+        started=started,
+    )
+    for name, dataset in result.outputs.items():
+        print(f"{name}: {dataset.rows:,} documents, content {dataset.content}")
+    print(f"digest: {result.digest}")
+    print(f"{time.monotonic() - began:.1f} s; curate report {options.store} writes the page", file=sys.stderr)
+    return OK
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from curate.planning import plan
+
+    _, outputs, _ = _outputs(options)
+    print(outputs)
+    print()
+    for stage in plan(outputs, options.store, sample=options.sample):
+        print(stage)
+    return OK
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from curate.verify import verify
+
+    found = verify(options.store)
+    for note in found.notes:
+        print(f"note: {note}")
+    for problem in found.problems:
+        print(f"PROBLEM: {problem}")
+    print(f"{found.files:,} files, {found.bytes:,} bytes checked: {len(found.problems)} problems")
+    return OK if found.ok else CHECK_FAILED
+
+
+def _look(options: argparse.Namespace) -> int:
+    from curate.look import look
+
+    for line in look(options.path, options.count):
+        print(line)
+    return OK
+
+
+def _report(options: argparse.Namespace) -> int:
+    from viewers import write_report
+
+    store = Store(options.store.resolve())
+    path = write_report(store, options.recipe or last_result(store), store.root / "report.html")
+    print(path)
+    return OK
+
+
+def last_result(store: Store) -> str:
+    """Return the folder of the result that ran last in `store`.
+
+    Raises:
+        ConfigurationError: no recipe has finished there.
+    """
+    from curate.run import results_in
+
+    there = results_in(store)
+    finished = [event["folder"] for event in finished_recipes(store.root) if event["folder"] in there]
+    if not there:
+        raise ConfigurationError(
+            f"{store.root} holds no result of a recipe: run one with curate run --store {store.root}"
+        )
+    return finished[-1] if finished else there[-1]
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    from curate.fetch import FetchError, fetch_lid
+
+    try:
+        print(fetch_lid())
+    except FetchError as error:
+        print(f"curate: {error}", file=sys.stderr)
+        return RUN_FAILED
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

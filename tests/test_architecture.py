@@ -1,0 +1,73 @@
+"""The house of ARCHITECTURE §2: transforms ← curate ← mixtures ← trainers, and viewers; arrows only downwards."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAY_IMPORT = {
+    "transforms": set(),
+    "curate": {"transforms"},
+    "mixtures": {"transforms", "curate"},
+    "trainers": {"transforms", "curate", "mixtures"},
+    "viewers": {"transforms", "curate", "mixtures", "trainers"},
+}
+SEES_EVERYTHING = {"curate/command_line.py"}
+HEAVY = {"ray", "fasttext", "trafilatura", "tensorstore", "jax", "datatrove", "datasketch"}
+
+
+def modules():
+    return sorted(path for package in MAY_IMPORT for path in (ROOT / package).rglob("*.py"))
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write the import from the top, not relative"
+            yield node.module
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_imports_of_a_module_point_downwards_only(path):
+    name = path.relative_to(ROOT).as_posix()
+    package = name.split("/")[0]
+    own = {imported.split(".")[0] for imported in imports(path)} & set(MAY_IMPORT)
+    if name not in SEES_EVERYTHING:
+        assert own - {package} <= MAY_IMPORT[package], f"{name} imports {sorted(own - {package} - MAY_IMPORT[package])}"
+
+
+def test_examples_tests_and_benchmarks_are_imported_by_no_package():
+    for path in modules():
+        assert not {name.split(".")[0] for name in imports(path)} & {"examples", "tests", "benchmarks"}, path
+
+
+def test_transforms_import_no_storage_and_no_network():
+    forbidden = {"ray", "fsspec", "s3fs", "tensorstore", "socket", "urllib.request", "requests", "subprocess"}
+    for path in (ROOT / "transforms").rglob("*.py"):
+        assert not set(imports(path)) & forbidden, path
+
+
+def test_modules_do_not_import_heavy_libraries_at_the_top():
+    for path in modules():
+        top = ast.parse(path.read_text("utf-8")).body
+        names = {alias.name for node in top if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module for node in top if isinstance(node, ast.ImportFrom)}
+        assert not {name.split(".")[0] for name in names} & HEAVY, f"{path}: import it where it is used"
+
+
+def test_classes_inherit_at_most_one_deep():
+    parents = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                parents[node.name] = [base.id for base in node.bases if isinstance(base, ast.Name)]
+    standard = {"Protocol", "Exception", "RuntimeError", "ValueError", "Enum", "StrEnum", "NamedTuple", "ABC"}
+    for name, bases in parents.items():
+        if name.endswith("Error"):
+            continue
+        for base in set(bases) - standard:
+            grandparents = set(parents.get(base, [])) - standard
+            assert not grandparents, f"{name} inherits {base}, which inherits {sorted(grandparents)}"
