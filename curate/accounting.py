@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from curate.digests import text_digest
 from curate.samples import Samples, edit_excerpt, excerpt
 from curate.statistics import Statistics, add
+from transforms.chain import name_of, rename
 from transforms.outcome import Outcome, Transform
 from transforms.pii import mask_excerpt
 
@@ -36,16 +37,6 @@ class Step:
 
     name: str
     transform: Transform
-
-
-def unique_names(names: Sequence[str]) -> list[str]:
-    """Return `names` with "#2", "#3" … put behind those that stand before already."""
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return result
 
 
 def characters_of(batch: pa.RecordBatch) -> Integers:
@@ -67,7 +58,7 @@ class Accountant:
         """Return the kept rows, their ordinals, and the ledger rows of all steps, ordered."""
         ledger: list[LedgerRow] = []
         for index, step in enumerate(self.steps):
-            outcome = step.transform.apply(batch)
+            outcome = _named(step, step.transform.apply(batch))
             flow = _Flow(step.name, index, batch, outcome)
             flow.check()
             flow.count(self.statistics)
@@ -76,6 +67,13 @@ class Accountant:
             batch, ordinals = outcome.kept, ordinals[flow.kept]
         ledger.sort(key=lambda row: row[:2])
         return batch, ordinals, ledger
+
+
+def _named(step: Step, outcome: Outcome) -> Outcome:
+    """Return `outcome` under the step's own name, which is unique in the chain."""
+    before = name_of(step.transform)
+    renamed = [rename(rows, before, step.name) for rows in (outcome.dropped, outcome.edits, outcome.near)]
+    return Outcome(outcome.kept, *renamed)
 
 
 class _Flow:

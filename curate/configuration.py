@@ -81,9 +81,3 @@ def _file_digest(path: Path) -> str:
         raise ConfigurationError(
             f"{path}: {error.strerror}; a transform names this file, and its key needs it"
         ) from error
-
-
-def name_of(transform: object) -> str:
-    """Return the name of a transform or operation: `name` where it has one, else that of its class."""
-    name = getattr(transform, "name", None)
-    return name if isinstance(name, str) else type(transform).__name__

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
+import traceback
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -74,7 +75,10 @@ class Recipe:
             inspect.signature(self.function).bind(*args, **settings)
         except TypeError as error:
             raise ConfigurationError(f"recipe {self.name}: {error}; its settings are {self.usage()}") from None
-        outputs = self.function(*args, **settings)
+        try:
+            outputs = self.function(*args, **settings)
+        except (ValueError, TypeError) as error:
+            raise ConfigurationError(f"recipe {self.name}, line {_line(error, self.function)}: {error}") from error
         if not isinstance(outputs, Outputs):
             raise ConfigurationError(f"recipe {self.name} returned {type(outputs).__name__}, not Outputs(…)")
         return outputs
@@ -101,6 +105,13 @@ class Recipe:
 def recipe(function: Callable[..., Outputs]) -> Recipe:
     """Make a recipe of a function that returns `Outputs`."""
     return Recipe(function)
+
+
+def _line(error: BaseException, function: Callable[..., Any]) -> int:
+    """Return the line of `function`'s file in which it raised `error`."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == function.__code__.co_filename]
+    return (lines[-1] if lines else None) or function.__code__.co_firstlineno
 
 
 def _convert(name: str, text: str, kind: Any) -> Any:

@@ -12,12 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from curate.accounting import Step, unique_names
-from curate.configuration import ConfigurationError, describe, name_of
+from curate.accounting import Step
+from curate.configuration import ConfigurationError, describe
 from curate.digests import digest_json
 from curate.graph import Apply, Dataset, Deduplicate, Keep, Read
 from curate.inputs import FileUnit
 from curate.readers.reader import Reader
+from transforms.chain import unique_names
 from transforms.outcome import Transform
 from transforms.sample import Sample
 from transforms.schema import EXTRA
@@ -86,9 +87,7 @@ class _Compiler:
         chain, origin = _chain(dataset)
         if not chain and not isinstance(origin.operation, Read):
             return self.stage(origin)
-        names = (
-            unique_names([name_of(transform) for transform in _whole_chain(dataset)])[-len(chain) :] if chain else []
-        )
+        names = unique_names(_whole_chain(dataset))[-len(chain) :] if chain else []
         steps = [Step(name, transform) for name, transform in zip(names, chain, strict=True)]
         if isinstance(origin.operation, Read):
             return self._read(dataset, origin, origin.operation.reader, steps)
