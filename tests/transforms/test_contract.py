@@ -1,0 +1,224 @@
+"""What every transform promises, run over all of them: add a new transform to `MEMBERS` and its golden digest below."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curate.configuration import describe
+from tests.transforms.documents import batch_of
+from transforms.gopher import GERMAN, GopherQuality, GopherRepetition
+from transforms.normalise import NormalizeText
+from transforms.outcome import DROPPED, EDITS, Outcome, Transform, canonical_json
+from transforms.pii import MaskPII
+from transforms.switch import Switch
+from transforms.user_function import EditText, KeepIf
+from transforms.where import Where, field
+
+TABLES = ("kept", "dropped", "edits", "near")
+LANGUAGE = pa.field("language", pa.large_string())
+
+HARD_TEXTS = (
+    "",
+    "The cat sat.",
+    "\n\n \t\n\r\n",
+    "\ufeffNull \x00 and \x1b[0m, a\u0301 and \u200d\n\n\n\n\nend   \r",
+    "Write to a.b@example.org or see 93.184.216.34, version 1.2.3.4 of it…\n- one\n- two...\n• three",
+    "The harbour lay quiet and nobody of the town would be there to open the gates. " * 9,
+    "Der Hafen lag still, und die Boote waren von den Stürmen der Jahre gezeichnet. " * 9,
+    "same line\n" * 40,
+    "中文字符測試 これはテストです ภาษาไทย " * 20,
+    "a " * 500 + " " * 3000 + "b" * 5000,
+    "# # | | -- 1 2 3 4 5 " * 30,
+    "😀👍🏽 \u2028 \U0010ffff \ue000 ﷽ \u202e",
+)
+LANGUAGES = ("en", "de", None, "fr")
+
+
+def least_words(row: dict[str, Any]) -> bool:
+    return len(row["text"].split(" ")) >= 2
+
+
+def shortened(text: str) -> str:
+    return text.replace("the", "")[:2000]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A transform, and what makes rows that it can be applied to from texts."""
+
+    transform: Transform
+    rows: Callable[[list[str]], pa.RecordBatch]
+
+
+def with_language(texts: list[str]) -> pa.RecordBatch:
+    return batch_of(texts, {LANGUAGE: [LANGUAGES[len(text) % len(LANGUAGES)] for text in texts]})
+
+
+MEMBERS: dict[str, Member] = {
+    "GopherQuality": Member(GopherQuality(), batch_of),
+    "GopherQuality of German": Member(GopherQuality(min_words=2, stop_words=GERMAN), batch_of),
+    "GopherQuality.tag": Member(GopherQuality().tag(), batch_of),
+    "GopherRepetition": Member(GopherRepetition(), batch_of),
+    "GopherRepetition.tag": Member(GopherRepetition().tag(), batch_of),
+    "NormalizeText": Member(NormalizeText(), batch_of),
+    "NormalizeText with caps": Member(NormalizeText(max_trailing_spaces=2, max_blank_lines=0), batch_of),
+    "MaskPII": Member(MaskPII(), batch_of),
+    "Where": Member(Where((field("language") == "en") | field("language").is_null(), "language"), with_language),
+    "KeepIf": Member(KeepIf(least_words, "one word", version=1), batch_of),
+    "EditText": Member(EditText(shortened, "shortened", version=1), batch_of),
+    "Switch": Member(
+        Switch(
+            "language",
+            en=[NormalizeText(), GopherQuality(min_words=2)],
+            de=[EditText(shortened, "shortened", version=1), NormalizeText(), NormalizeText(max_blank_lines=0)],
+            others=[Where(field("text") != "", "empty")],
+        ),
+        with_language,
+    ),
+}
+
+GOLDEN: dict[str, str] = {
+    "GopherQuality": "1 665d78bba47a0acf",
+    "GopherQuality of German": "1 4917afdfd37859aa",
+    "GopherQuality.tag": "1 6a28c77c6a153741",
+    "GopherRepetition": "1 15f1bc9c313136c3",
+    "GopherRepetition.tag": "1 59db7ebfda752d3d",
+    "NormalizeText": "1 a7f299319bc73e97",
+    "NormalizeText with caps": "1 f528303346c4f915",
+    "MaskPII": "1 f5f82f1030faacee",
+    "Where": "1 37870beece6e9aab",
+    "KeepIf": "1 410a977cca2e8da5",
+    "EditText": "1 599d3c1a58b1f154",
+    "Switch": "1 9f63d2049c7e41e4",
+}
+"""Digests of what the members make of `HARD_TEXTS`. One that changes means: raise that transform's `version`, then
+write the new digest here; never one without the other."""
+
+members = pytest.mark.parametrize("name", MEMBERS)
+hard_texts = st.lists(
+    st.one_of(st.sampled_from(HARD_TEXTS), st.text(max_size=40), st.text("aThe \n.-#1…", max_size=120)), max_size=5
+)
+
+
+def characters(batch: pa.RecordBatch) -> dict[bytes, int]:
+    lengths = pc.utf8_length(batch.column("text")).to_pylist()
+    return dict(zip(batch.column("id").to_pylist(), lengths, strict=True))
+
+
+def tables_of(outcome: Outcome) -> dict[str, list[dict[str, Any]]]:
+    return {table: getattr(outcome, table).to_pylist() for table in TABLES}
+
+
+def joined(outcomes: list[Outcome]) -> dict[str, list[dict[str, Any]]]:
+    return {table: [row for outcome in outcomes for row in getattr(outcome, table).to_pylist()] for table in TABLES}
+
+
+@members
+def test_transform_is_frozen_hashable_and_survives_pickling(name: str) -> None:
+    transform = MEMBERS[name].transform
+    assert dataclasses.is_dataclass(transform)
+    first = dataclasses.fields(transform)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(transform, first, None)
+    copy = pickle.loads(pickle.dumps(transform))
+    assert copy == transform
+    assert hash(copy) == hash(transform)
+
+
+@members
+def test_transform_states_version_and_libraries(name: str) -> None:
+    transform = MEMBERS[name].transform
+    assert isinstance(transform, Transform)
+    assert type(transform).version >= 1
+    assert isinstance(type(transform).libraries, tuple)
+
+
+@members
+def test_transform_configuration_can_be_part_of_a_key(name: str) -> None:
+    described = canonical_json(describe(MEMBERS[name].transform))
+    assert described == canonical_json(describe(pickle.loads(pickle.dumps(MEMBERS[name].transform))))
+    assert "0x" not in described  # no address in memory
+
+
+@members
+def test_transform_empty_batch_has_the_output_schema(name: str) -> None:
+    member = MEMBERS[name]
+    batch = member.rows([])
+    outcome = member.transform.apply(batch)
+    assert outcome.kept.schema == member.transform.output_schema(batch.schema)
+    assert [getattr(outcome, table).num_rows for table in TABLES] == [0, 0, 0, 0]
+
+
+@members
+@given(hard_texts)
+@settings(deadline=None, derandomize=True, max_examples=20)
+def test_transform_any_rows_are_all_accounted_for(name: str, texts: list[str]) -> None:
+    member = MEMBERS[name]
+    batch = member.rows(texts)
+    outcome = member.transform.apply(batch)
+    assert outcome.kept.schema == member.transform.output_schema(batch.schema)
+    assert (outcome.dropped.schema, outcome.edits.schema, outcome.near.schema) == (DROPPED, EDITS, DROPPED)
+    outcome.kept.validate(full=True)
+    ids = batch.column("id").to_pylist()
+    kept, dropped = outcome.kept.column("id").to_pylist(), outcome.dropped.column("id").to_pylist()
+    assert kept == [identity for identity in ids if identity in set(kept)]
+    assert sorted(kept + dropped) == sorted(ids)
+    near = outcome.near.column("id").to_pylist()
+    assert set(near) <= set(kept)
+    edits = outcome.edits.to_pylist()
+    assert len({(row["id"], row["transform"], row["reason"]) for row in edits}) == len(edits)
+    before, after = characters(batch), characters(outcome.kept)
+    for identity in kept:
+        mine = [row for row in edits if row["id"] == identity]
+        inserted, cut = sum(row["inserted"] for row in mine), sum(row["cut"] for row in mine)
+        assert before[identity] + inserted == after[identity] + cut
+        assert all(row["inserted"] >= 0 and row["cut"] >= 0 for row in mine)
+
+
+@members
+@given(hard_texts)
+@settings(deadline=None, derandomize=True, max_examples=20)
+def test_transform_other_columns_are_untouched(name: str, texts: list[str]) -> None:
+    member = MEMBERS[name]
+    batch = member.rows(texts)
+    kept = member.transform.apply(batch).kept
+    stays = pa.array(np.isin(batch.column("id").to_pylist(), kept.column("id").to_pylist()), pa.bool_())
+    for column in batch.schema.names:
+        if column != "text":
+            assert kept.column(column).to_pylist() == batch.filter(stays).column(column).to_pylist()
+
+
+@members
+@given(hard_texts, st.integers(0, 5), st.integers(0, 5))
+@settings(deadline=None, derandomize=True, max_examples=20)
+def test_transform_any_batching_gives_the_same_rows(name: str, texts: list[str], first: int, second: int) -> None:
+    member = MEMBERS[name]
+    batch = member.rows(texts)
+    first, second = sorted((min(first, len(texts)), min(second, len(texts))))
+    parts = [batch.slice(0, first), batch.slice(first, second - first), batch.slice(second)]
+    whole = member.transform.apply(batch)
+    assert tables_of(whole) == joined([member.transform.apply(part) for part in parts])
+
+
+@members
+def test_transform_golden_digest_changes_only_with_the_version(name: str) -> None:
+    member = MEMBERS[name]
+    tables = tables_of(member.transform.apply(member.rows(list(HARD_TEXTS))))
+    content = json.dumps(
+        tables, sort_keys=True, default=lambda value: value.hex() if isinstance(value, bytes) else str(value)
+    )
+    found = f"{member.transform.version} {hashlib.blake2b(content.encode(), digest_size=8).hexdigest()}"
+    assert found == GOLDEN.get(name), f"{name}: the output changed; raise its version and write the digest to GOLDEN"
