@@ -6,7 +6,7 @@ A `Dataset` is an operation on other datasets. `read_*` make one, `apply`, `wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,27 +100,6 @@ class Dataset:
 
     def _further_name(self) -> str:
         return f"apply {' '.join(self.sources)}" if isinstance(self.operation, Read) else self.name
-
-    def __str__(self) -> str:
-        return "\n".join(_tree(self, 0))
-
-
-def _tree(dataset: Dataset, depth: int) -> Iterator[str]:
-    indent = "  " * depth
-    operation = dataset.operation
-    if isinstance(operation, Read):
-        yield f"{indent}{operation.reader}"
-    elif isinstance(operation, Apply):
-        yield f"{indent}{operation.transform}"
-        yield from _tree(operation.input, depth)
-    elif isinstance(operation, Keep):
-        yield f"{indent}keep {dataset.name!r}"
-        yield from _tree(operation.input, depth)
-    else:
-        within = f" within {operation.within}" if operation.within else ""
-        yield f"{indent}deduplicate{within}, preferring {', '.join(operation.prefer)}: {operation.method or 'exact'}"
-        for parent in operation.inputs:
-            yield from _tree(parent, depth + 1)
 
 
 def read_warc(

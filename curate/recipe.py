@@ -18,6 +18,7 @@ from typing import Any, Final, get_type_hints
 
 from curate.configuration import ConfigurationError
 from curate.graph import Dataset
+from curate.show import show_outputs
 
 _TRUTH: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -46,7 +47,7 @@ class Outputs:
         object.__setattr__(self, "datasets", datasets)
 
     def __str__(self) -> str:
-        return "\n".join(f"{name}:\n  " + str(dataset).replace("\n", "\n  ") for name, dataset in self.datasets.items())
+        return show_outputs(dict(self.datasets))
 
 
 @dataclass(frozen=True, slots=True)

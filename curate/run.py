@@ -19,7 +19,7 @@ from curate.receipts import FORMAT, read_manifest
 from curate.recipe import Outputs
 from curate.runners import LocalRunner, Runner, ray_runner
 from curate.running import Engine, Units, fingerprint_inputs, run_stages
-from curate.stages import Stage, Stages, compile_stages, stage_key
+from curate.stages import Stage, Stages, compile_stages, stage_key, transforms_of
 from curate.store import Store, json_line, self_digested
 from transforms.sample import Sample
 
@@ -70,6 +70,7 @@ def run(
     """
     place = Store(Path(store).resolve(), failpoint)
     stages = compile_stages(outputs.datasets, parse_sample(sample))
+    check_ready(stages)
     place.root.mkdir(parents=True, exist_ok=True)
     place.remove_stale_spool_files()
     journal = Journal(place)
@@ -86,6 +87,20 @@ def run(
         raise
     finally:
         journal.close()
+
+
+def check_ready(stages: Stages) -> None:
+    """Ask every transform that has something to load whether it can.
+
+    Raises:
+        ConfigurationError: a model is missing or is another; the message has the remedy.
+    """
+    for transform in transforms_of(stages):
+        if (ready := getattr(transform, "ready", None)) is not None:
+            try:
+                ready()
+            except RuntimeError as error:
+                raise ConfigurationError(str(error)) from error
 
 
 @contextmanager

@@ -6,6 +6,7 @@ ends the run with an error that names it; what was published stays, and the next
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import socket
@@ -126,6 +127,9 @@ def ray_runner(workers: int, modules: Sequence[types.ModuleType] = ()) -> Iterat
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
     from ray import cloudpickle
+
+    # A line about its authentication at each start, which is on and needs no word.
+    logging.getLogger("ray._private.authentication.authentication_token_setup").setLevel(logging.ERROR)
 
     for module in modules:
         cloudpickle.register_pickle_by_value(module)

@@ -22,6 +22,7 @@ from transforms.chain import unique_names
 from transforms.outcome import Transform
 from transforms.sample import Sample
 from transforms.schema import EXTRA
+from transforms.switch import Switch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,6 +268,16 @@ def describe_stage(stage: Stage) -> dict[str, Any]:
 def _without_inputs(operation: Deduplicate) -> dict[str, Any]:
     described: dict[str, Any] = describe(replace(operation, inputs=()))
     return described
+
+
+def transforms_of(stages: Stages) -> Iterator[Any]:
+    """Yield the transforms of all stages, those inside a `Switch` too."""
+    pending = [step.transform for stage in stages.ordered if isinstance(stage, DocumentStage) for step in stage.steps]
+    while pending:
+        transform = pending.pop()
+        yield transform
+        if isinstance(transform, Switch):
+            pending.extend([*transform.others, *(inner for _, chain in transform.chains for inner in chain)])
 
 
 def readers_of(stages: Stages) -> Iterator[Reader]:

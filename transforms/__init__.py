@@ -1,8 +1,10 @@
 """Transforms: what happens to documents. Pure: Arrow in, Arrow out; no storage, no stages, no Ray."""
 
 from transforms.exact import exact
+from transforms.gopher import ENGLISH, GERMAN, GopherQuality, GopherRepetition
 from transforms.language import Language
 from transforms.minhash import MinHash
+from transforms.normalise import NormalizeText
 from transforms.outcome import Outcome, SchemaError, Transform
 from transforms.pii import MaskPII
 from transforms.predicates import field
@@ -12,11 +14,16 @@ from transforms.user_function import EditText, KeepIf
 from transforms.where import Where
 
 __all__ = [
+    "ENGLISH",
+    "GERMAN",
     "EditText",
+    "GopherQuality",
+    "GopherRepetition",
     "KeepIf",
     "Language",
     "MaskPII",
     "MinHash",
+    "NormalizeText",
     "Outcome",
     "Sample",
     "SchemaError",

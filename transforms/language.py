@@ -113,6 +113,10 @@ class Language:
         require(schema, "Language", text=pa.large_string())
         return with_columns(schema, LANGUAGE, LANGUAGE_SCORE)
 
+    def ready(self) -> None:
+        """Raise `ModelError` where the model cannot be used: asked before any work is done."""
+        self._check_languages(load(self.model or default_model(), self.digest))
+
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Classify the texts of `batch`.
 
