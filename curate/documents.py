@@ -74,8 +74,8 @@ class DocumentJob:
         quarantine = read_quarantine(self.store, item.key)
         shard = _Shard(self, item, quarantine)
         with ExitStack() as stack:
-            chunks = stack.enter_context(_Chunks(self, item.unit))
-            shard.write(stack, chunks)
+            with _Chunks(self, item.unit) as chunks:  # left before publishing: leaving checks the file's digest
+                shard.write(stack, chunks)
             shard.publish()
         return shard.documents
 
