@@ -139,8 +139,10 @@ def tree(root: Path) -> dict[str, str]:
 
 def journal(root: Path, run: int = -1) -> list[dict[str, Any]]:
     """Return the events of one run of a store, by default the last."""
-    folders = sorted((path for path in (root / "runs").iterdir() if path.is_dir()), key=lambda p: p.stat().st_ctime_ns)
-    return [json.loads(line) for line in (folders[run] / "journal.jsonl").read_text().splitlines()]
+    runs = [
+        [json.loads(line) for line in path.read_text().splitlines()] for path in (root / "runs").glob("*/journal.jsonl")
+    ]
+    return sorted(runs, key=lambda events: float(events[0]["time"]))[run]
 
 
 def tasks(root: Path, run: int = -1) -> dict[str, list[str]]:
