@@ -309,6 +309,8 @@ def check_documents(receipt: Receipt, label: str) -> None:
         ConservationError: they do not; the message has both sides.
     """
     statistics = receipt.statistics
+    for source, counts in statistics.get("reading", {}).items():
+        _check_reading(source, counts, label)
     steps = [statistics["steps"][index] for index in sorted(statistics["steps"])]
     part = receipt.files.get("part.parquet")
     out = (part.rows or 0) if part else 0
@@ -318,10 +320,33 @@ def check_documents(receipt: Receipt, label: str) -> None:
     for before, after in pairwise(flow):
         if before["documents_out"] != after["documents_in"] or before["characters_out"] != after["characters_in"]:
             raise ConservationError(f"{label}: {before} went out of one step, {after} into the next")
+    _check_read(statistics, flow[0]["documents_in"] if flow else out, label)
     if flow and flow[-1]["documents_out"] != out:
         raise ConservationError(
             f"{label}: {flow[-1]['documents_out']} documents left the last step, {out} were written"
         )
+
+
+def _check_reading(source: str, counts: Statistics, label: str) -> None:
+    """Raise unless records, refused and structural records and gaps add up to the file, in each unit."""
+    sums = dict.fromkeys(counts.get("total", {}), 0)
+    for group in ("records", "refused", "structural", "gaps"):
+        for counted in counts.get(group, {}).values():
+            for place, length in counted.items():
+                if place != "count":
+                    sums[place] = sums.get(place, 0) + length
+    if sums != counts.get("total", {}):
+        raise ConservationError(f"{label}, {source}: records and gaps add up to {sums}, the file has {counts['total']}")
+
+
+def _check_read(statistics: Statistics, entered: int, label: str) -> None:
+    """Raise unless the records read are the documents that entered the first step, but for quarantined ones."""
+    if "reading" not in statistics:
+        return
+    read = sum(counts.get("records", {}).get("read", {}).get("count", 0) for counts in statistics["reading"].values())
+    kept_back = _totals(statistics["quarantine"])["dropped"] if "quarantine" in statistics else 0
+    if read != entered + kept_back:
+        raise ConservationError(f"{label}: {read} records were read, {entered} entered, {kept_back} are quarantined")
 
 
 def _totals(step: Statistics) -> dict[str, int]:

@@ -177,8 +177,8 @@ def record_digest(values: Mapping[str, Any]) -> bytes:
     hasher = blake3()
     for name in sorted(values):
         value = values[name]
-        data = value if isinstance(value, bytes) else repr(value).encode("utf-8", "backslashreplace")
-        hasher.update(f"{name}:{len(data)}:".encode() + data)
+        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+        hasher.update(f"{name}:{type(value).__name__}:{len(data)}:".encode() + data)
     return hasher.digest(16)
 
 
