@@ -1,8 +1,9 @@
 """Running transforms over batches with every document and code point accounted for.
 
 After each transform: the ids kept and dropped are the ids that came in, in order, and for each kept document the code
-points of its text changed by what its edits say. A transform that breaks this stops the run: its outcome cannot be
-trusted. Ledger rows come out in the order (record, step), whatever the batching.
+points of its text changed by what its edits say; a text without an edit is the text that came in. A transform that
+breaks this stops the run: its outcome cannot be trusted. Ledger rows come out in the order (record, step), whatever the
+batching.
 """
 
 from __future__ import annotations
@@ -117,6 +118,18 @@ class _Flow:
                 f"{where}: document {self.batch.column('id')[row].as_py().hex()} had {int(self.before[row])} code "
                 f"points, has {int(self.after[wrong[0]])}, and its edits say {int(change[row]):+d}"
             )
+        self._check_unedited()
+
+    def _check_unedited(self) -> None:
+        same = np.ones(self.batch.num_rows, np.bool_)
+        same[self.edited] = False
+        rows = np.flatnonzero(same[self.kept])
+        before = self.batch.column("text").take(pa.array(self.kept[rows]))
+        after = self.outcome.kept.column("text").take(pa.array(rows))
+        if not before.equals(after):
+            row = int(self.kept[rows[pc.index(pc.not_equal(before, after), True).as_py()]])
+            identity = self.batch.column("id")[row].as_py().hex()
+            raise ConservationError(f"{self.name}: the text of document {identity} changed without an edit")
 
     def _edit(self, column: str) -> Integers:
         return np.asarray(self.outcome.edits.column(column).to_numpy(zero_copy_only=False), np.int64)
