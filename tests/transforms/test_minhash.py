@@ -56,14 +56,15 @@ def functions_by_hand(minhash: MinHash) -> list[tuple[int, int]]:
     pairs = []
     for k in range(minhash.bands * minhash.rows):
         counter = minhash.seed.to_bytes(8, "little") + k.to_bytes(8, "little")
-        digest = hashlib.blake2b(counter, digest_size=16, person=b"curate minhash").digest()
-        pairs.append((int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")))
+        digest = hashlib.blake2b(counter, digest_size=8, person=b"curate minhash").digest()
+        pairs.append((int.from_bytes(digest[4:], "little") | 1, int.from_bytes(digest[:4], "little")))
     return pairs
 
 
 def minima_by_hand(text: str, minhash: MinHash) -> list[int]:
-    lines = [(shingle >> 32) for shingle in shingles_by_hand(text, minhash.ngram)]
-    return [min(((a * x + b & ALL) for x in lines), default=ALL) >> 32 for a, b in functions_by_hand(minhash)]
+    values = [shingle >> 32 for shingle in shingles_by_hand(text, minhash.ngram)]
+    most = (1 << 32) - 1
+    return [min(((a * x + b & most) for x in values), default=most) for a, b in functions_by_hand(minhash)]
 
 
 def keys_by_hand(text: str, minhash: MinHash) -> list[int]:
