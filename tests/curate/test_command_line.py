@@ -1,0 +1,163 @@
+"""The command line: exit statuses, what is printed, and that errors say what to do."""
+
+import json
+
+import pytest
+
+from curate.command_line import main
+
+RECIPE = '''
+from curate import Outputs, deduplicate, read_jsonl, recipe
+from transforms import KeepIf
+
+def long_enough(row):
+    return len(row["text"]) >= LEAST
+
+LEAST = 5
+
+@recipe
+def texts(root: str, share: float = 1.0, last: bool = False) -> Outputs:
+    """Return texts."""
+    return Outputs(deduplicate(read_jsonl(root, source="texts").apply(KeepIf(long_enough, reason="short"))))
+'''
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    lines = [{"text": text} for text in ("a first text", "a second text", "a first text", "no", "\x1b[31mred\u202e")]
+    (tmp_path / "in" / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "recipe.py").write_text(RECIPE)
+    return tmp_path
+
+
+def run(*more):
+    return main(["run", "recipe.py", "--store", "store", "--runner", "local", "--set", "root=in", *more])
+
+
+def test_run_of_a_recipe_prints_outputs_and_digest(place, capsys):
+    assert run() == 0
+    printed = capsys.readouterr().out
+    assert "deduplicate: 3 documents" in printed
+    assert len(printed.split("digest: ")[1].strip()) == 64
+
+
+def test_run_again_reuses_everything_and_prints_the_same_digest(place, capsys):
+    run()
+    first = capsys.readouterr().out
+    assert run() == 0
+    again = capsys.readouterr()
+    assert again.out == first
+    assert "apply texts: reused" in again.err and "deduplicate: reused" in again.err
+
+
+def test_run_on_a_sample_keeps_a_part_and_has_another_digest(place, capsys):
+    assert run() == 0
+    whole = capsys.readouterr().out
+    assert run("--sample", "0.5") == 0
+    assert capsys.readouterr().out != whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "missing.py", "--store", "store"], "is not a file"),
+        (["run", "recipe.py:other", "--store", "store"], "has no recipe 'other'; it has texts"),
+        (["run", "recipe.py", "--store", "store"], "missing a required argument: 'root'"),
+        (["run", "recipe.py", "--store", "store", "--set", "root"], "give NAME=VALUE"),
+        (["run", "recipe.py", "--store", "store", "--set", "rot=in"], "has no setting rot; it has root"),
+        (["run", "recipe.py", "--store", "store", "--set", "root=in", "--set", "share=x"], "no float"),
+        (["run", "recipe.py", "--store", "store", "--set", "root=nowhere"], "nowhere is not a folder"),
+        (["run", "recipe.py", "--store", "store", "--set", "root=in", "--sample", "2"], "at most 1"),
+        (["look", "nowhere"], "is not there"),
+        (["report", "nowhere"], "no result of a recipe"),
+    ],
+)
+def test_wrong_use_exits_2_says_what_to_do_and_writes_nothing(place, capsys, arguments, says):
+    assert main(arguments) == 2
+    assert says in capsys.readouterr().err
+    assert not (place / "store" / "shards").exists()
+
+
+def test_a_wrong_command_exits_2(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["walk"])
+    assert left.value.code == 2
+
+
+def test_a_failing_function_exits_3_names_shard_and_document(place, capsys):
+    text = RECIPE.replace('len(row["text"]) >= LEAST', 'row["words"] > 1')
+    (place / "recipe.py").write_text(text)
+    assert run() == 3
+    said = capsys.readouterr().err
+    assert "a.jsonl" in said and "long_enough raised for document" in said
+    (place / "recipe.py").write_text(RECIPE)
+    assert run() == 0
+
+
+def test_plan_before_hashing_says_so_and_after_a_run_what_is_reused(place, capsys):
+    arguments = ["plan", "recipe.py", "--store", "store", "--set", "root=in"]
+    assert main(arguments) == 0
+    assert "unknown until hashed: 1 files" in capsys.readouterr().out
+    assert not (place / "store").exists()
+    run()
+    capsys.readouterr()
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.count("reused") == 2
+    (place / "recipe.py").write_text(RECIPE.replace("LEAST = 5", "LEAST = 6"))
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "to run: 0 of 1 shards are there" in printed and "reused" not in printed
+
+
+def test_verify_exits_1_after_a_flipped_byte_and_names_the_file(place, capsys):
+    run()
+    assert main(["verify", "store"]) == 0
+    path = next((place / "store" / "shards").glob("*/part.parquet"))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    capsys.readouterr()
+    assert main(["verify", "store"]) == 1
+    assert f"{path.parent.name}/part.parquet" in capsys.readouterr().out
+
+
+def test_verify_of_no_store_exits_3(place, capsys):
+    assert main(["verify", "in"]) == 3
+    assert "no store" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["in/a.jsonl", "store"])
+def test_look_shows_texts_with_terminal_controls_as_escapes(place, capsys, path):
+    run()
+    capsys.readouterr()
+    assert main(["look", path, "--count", "9"]) == 0
+    printed = capsys.readouterr().out
+    assert "a second text" in printed and "\\u001b[31mred\\u202e" in printed
+    assert "\x1b" not in printed and "\u202e" not in printed
+
+
+def test_look_at_a_store_shows_what_was_dropped_and_why(place, capsys):
+    run()
+    capsys.readouterr()
+    main(["look", "store"])
+    assert "deduplicate, equal text" in capsys.readouterr().out
+
+
+def test_report_writes_one_page_into_the_store(place, capsys):
+    run()
+    capsys.readouterr()
+    assert main(["report", "store"]) == 0
+    path = place / "store" / "report.html"
+    assert capsys.readouterr().out.strip() == str(path)
+    assert path.read_text("utf-8").startswith("<!doctype html>")
+    assert main(["verify", "store"]) == 0
+
+
+def test_help_of_every_command_teaches(capsys):
+    for command in ("run", "plan", "verify", "look", "report", "fetch"):
+        with pytest.raises(SystemExit) as left:
+            main([command, "--help"])
+        assert left.value.code == 0
+        assert len(capsys.readouterr().out) > 150
