@@ -6,8 +6,8 @@ collides by chance (1 in 10^12 for a text of a million words) would shift a coun
 
 Invariants: a row of counts depends on its text only; parts never exceed their whole. Cost: one hash-table pass over
 the words for pairs; every longer n-gram is looked at only where the one shorter by a word occurs twice, so ordinary
-text costs little more than its pairs. Time is linear in the words for each n, memory 40 bytes per word of the longest
-text of the batch.
+text costs little more than its pairs. Time is linear in the words for each n; memory some 150 bytes per word of the
+longest text of the batch, of whose n-grams the first `MOST_WORDS` words are looked at.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ Hashes = npt.NDArray[np.uint64]
 LONGEST: Final = 10
 """The longest n-gram that is counted."""
 
+MOST_WORDS: Final = 2**21
+"""n-grams are counted in so many words of a text at most (some 12 MB of English), which bounds memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
@@ -41,7 +44,7 @@ class Duplicates:
 class Grams:
     """Repeated word n-grams of each text, in code points of its words (no spaces, no punctuation between words).
 
-    `characters` are all code points of words. `top[d, n]`: code points within the occurrences of the most frequent
+    `characters` are the code points of the words that were looked at. `top[d, n]`: code points within the occurrences of the most frequent
     n-gram, if it occurs at least twice; of equally frequent ones the one that covers most. `duplicate[d, n]`: code
     points within duplicates, that is, occurrences after the first, of any n-gram. Code points where occurrences
     overlap count once. n runs to `LONGEST`; entries 0 and 1 are zero.
@@ -69,10 +72,10 @@ def find_duplicate_paragraphs(lines: Lines) -> Duplicates:
     return Duplicates(*_count_duplicates(lines.documents, chained, summed, last))
 
 
-def find_repeated_grams(words: Words) -> Grams:
-    """Return the repeated n-grams of the words, compared in lower case."""
+def find_repeated_grams(words: Words, most_words: int = MOST_WORDS) -> Grams:
+    """Return the repeated n-grams of the first `most_words` words of each text, compared in lower case."""
     lengths = count_characters(words.data, words.starts, words.ends)
-    return Grams(*_count_grams(words.documents, hash_words(words), lengths))
+    return Grams(*_count_grams(words.documents, hash_words(words), lengths, np.int64(most_words)))
 
 
 @kernel
@@ -159,20 +162,22 @@ def _count_duplicates(
 
 
 @kernel
-def _count_grams(documents: Positions, hashes: Hashes, lengths: Positions) -> tuple[Positions, Positions, Positions]:
+def _count_grams(
+    documents: Positions, hashes: Hashes, lengths: Positions, most_words: Int
+) -> tuple[Positions, Positions, Positions]:
     texts = len(documents) - 1
     characters = np.zeros(texts, np.int64)
     top, duplicate = np.zeros((texts, LONGEST + 1), np.int64), np.zeros((texts, LONGEST + 1), np.int64)
     longest = np.int64(0)
     for text in range(texts):
-        longest = max(longest, documents[text + 1] - documents[text])
+        longest = max(longest, min(documents[text + 1] - documents[text], most_words))
     places, chained = np.empty(longest, np.int64), np.empty(longest, np.uint64)
     before = np.zeros(longest + 1, np.int64)  # code points of the words before each
     size = _table_size(longest)
     table, count = np.empty(size, np.uint64), np.empty(size, np.int64)
     covered, covered_to = np.empty(size, np.int64), np.empty(size, np.int64)
     for text in range(texts):
-        first, words = documents[text], documents[text + 1] - documents[text]
+        first, words = documents[text], min(documents[text + 1] - documents[text], most_words)
         for word in range(words):
             before[word + 1] = before[word] + lengths[first + word]
             places[word], chained[word] = word, chain(np.uint64(0), hashes[first + word])

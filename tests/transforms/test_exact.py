@@ -38,3 +38,7 @@ def test_exact_no_finite_number_is_refused(value: float) -> None:
 @settings(deadline=None, derandomize=True)
 def test_product_of_any_size_is_exact(values: list[int], factor: int) -> None:
     assert product(np.array(values, np.int64), factor).tolist() == [value * factor for value in values]
+
+
+def test_product_just_beyond_64_bits_is_exact() -> None:
+    assert product(np.array([2**40, -(2**40)], np.int64), 2**23).tolist() == [2**63, -(2**63)]

@@ -146,6 +146,13 @@ def test_duplicate_lines_and_paragraphs_any_texts_equal_plain_counting(texts: li
         assert found[2] == sum(len(line) for line in stripped)
 
 
+def test_grams_words_beyond_the_bound_are_not_looked_at() -> None:
+    words = find_words(pa.array(["a b c a b", "a b"], pa.large_string()))
+    found = find_repeated_grams(words, most_words=4)
+    assert found.characters.tolist() == [4, 2]
+    assert not found.top.any()
+
+
 def test_grams_long_repetitive_text_ends_soon() -> None:
     found = grams_of("a " * 200_000, "ab ba " * 100_000)
     assert found.top[:, 10].tolist() == [200_000, 400_000]
