@@ -1,0 +1,325 @@
+"""Deduplication through the engine equals the sequential rule over all pairs, in memory, whatever the layout."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blake3 import blake3
+
+from curate import Column, Outputs, deduplicate, exchange, read_jsonl, read_parquet
+from curate import Dataset as Described
+from curate.configuration import ConfigurationError
+from curate.datasets import Dataset
+from tests.curate.corpus import ledger, run_on, texts, write_lines
+from tests.transforms.test_duplicates import SHARED, array, brute_force_pairs, deduplicated, sequential_rule, variants
+from tests.transforms.test_duplicates import corpus as in_memory
+from transforms.minhash import MinHash, shingle_sets
+
+THOROUGH = MinHash(threshold="0.7", bands=60, rows=2)
+"""Finds every pair at the threshold: 1 - (1 - .49)^60 > 1 - 10^-17."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why a document goes: `reason`, the survivor, and their similarity."""
+
+    reason: str
+    survivor: bytes | None
+    similarity: Fraction | None
+
+
+def rows_of(*datasets: Dataset) -> list[Row]:
+    return [row for dataset in datasets for batch in dataset.batches() for row in batch.to_pylist()]
+
+
+def verdicts(dataset: Dataset) -> dict[bytes, Verdict]:
+    """Return id → verdict of the ledger of a deduplication."""
+    found = {}
+    for row in ledger(dataset):
+        assert (row["kind"], row["transform"]) == ("dropped", "deduplicate")
+        if row["reason"] == "empty text":
+            found[row["id"]] = Verdict("empty text", None, None)
+        else:
+            survivor = bytes.fromhex(json.loads(row["evidence"])["survivor"])
+            found[row["id"]] = Verdict(row["reason"], survivor, Fraction(row["numerator"], row["denominator"]))
+    return found
+
+
+def keep_order(rows: Sequence[Row], prefer: Sequence[str], sources: Sequence[str]) -> list[int]:
+    """Return the rows from the first that would stay to the last, by the definition of `deduplicate`."""
+
+    def criterion(row: Row, name: str) -> tuple[bool, Any]:
+        column, largest_first = name.removeprefix("-"), name.startswith("-")
+        values = {"source": sources.index(row["source"]), "length": len(row["text"])}
+        value = values[column] if column in values else row[column]
+        if value is None:
+            return (True, 0)
+        return (False, -value if largest_first else value)
+
+    def key(number: int) -> tuple[Any, ...]:
+        row = rows[number]
+        last = (blake3(row["text"].encode()).digest(16), row["id"])
+        return (*(criterion(row, name) for name in prefer), *last)
+
+    return sorted(range(len(rows)), key=key)
+
+
+def by_definition(
+    rows: Sequence[Row], prefer: Sequence[str], sources: Sequence[str], within: str | None, method: MinHash | None
+) -> dict[bytes, Verdict]:
+    """Return id → verdict: equal texts first, then document after document in keep order, all pairs compared."""
+    order = keep_order(rows, prefer, sources)
+    group = {n: rows[n][within] if within else 0 for n in order}
+    found = {rows[n]["id"]: Verdict("empty text", None, None) for n in order if not rows[n]["text"]}
+    first: dict[tuple[Any, str], int] = {}
+    equal: dict[int, int] = {}
+    for n in order:
+        if rows[n]["text"]:
+            stays = first.setdefault((group[n], rows[n]["text"]), n)
+            if stays != n:
+                equal[n] = stays
+    left = [n for n in order if rows[n]["text"] and n not in equal]
+    near, pairs = _near(rows, left, group, method)
+    for n, keeper in near.items():
+        found[rows[n]["id"]] = Verdict("near duplicate", rows[keeper]["id"], pairs[min(n, keeper), max(n, keeper)])
+    for n, stays in equal.items():
+        later = found.get(rows[stays]["id"])
+        found[rows[n]["id"]] = later or Verdict("equal text", rows[stays]["id"], Fraction(1))
+    return found
+
+
+def _near(
+    rows: Sequence[Row], left: list[int], group: Mapping[int, Any], method: MinHash | None
+) -> tuple[dict[int, int], dict[tuple[int, int], Fraction]]:
+    if method is None:
+        return {}, {}
+    sets = shingle_sets(array([rows[n]["text"] for n in left]), method.ngram)
+    plain = [set(sets.values[i:j].tolist()) for i, j in itertools.pairwise(sets.offsets.tolist())]
+    local = brute_force_pairs(plain, method.ratio)
+    pairs = {(min(left[a], left[b]), max(left[a], left[b])): value for (a, b), value in local.items()}
+    pairs = {pair: value for pair, value in pairs.items() if group[pair[0]] == group[pair[1]]}
+    return sequential_rule(left, pairs), pairs
+
+
+def write_sources(root: Path, rows: Sequence[Row], files: int, seed: int = 1) -> tuple[Described, Described]:
+    """Write `rows` as two sources, each in so many files, in some order, and return both."""
+    draw = random.Random(seed)
+    described = []
+    for source in ("old", "new"):
+        mine = [row for row in rows if row["source"] == source]
+        draw.shuffle(mine)
+        for number in range(files):
+            write_lines(root / source / f"{number}.jsonl", [dict(row) for row in mine[number::files]])
+        columns = {"group": "group", "stars": Column("stars", "int64"), "key": "name"}
+        described.append(read_jsonl(root / source, source=source, columns=columns, ignore=("source",)))
+    return described[0], described[1]
+
+
+def documents(count: int = 160, seed: int = 5) -> list[Row]:
+    """Return rows of two sources in groups, with families of near and equal texts and some empty ones."""
+    draw = random.Random(seed)
+    found = [*variants(count, seed), *variants(count, seed)[: count // 6], "", ""]
+    return [
+        {
+            "name": f"n{number}",
+            "text": text,
+            "source": draw.choice(["old", "new"]),
+            "group": draw.choice(["a", "b", None]),
+            "stars": draw.choice([None, 1, 2, 30]),
+        }
+        for number, text in enumerate(found)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prefer", "within", "files"),
+    [
+        (("source",), None, 1),
+        (("source",), None, 3),
+        (("-length",), "group", 2),
+        (("-stars", "length"), None, 2),
+        (("stars", "source"), "group", 1),
+        ((), None, 2),
+    ],
+)
+def test_deduplication_equals_the_sequential_rule_over_all_pairs(
+    tmp_path: Path, prefer: tuple[str, ...], within: str | None, files: int
+) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), files)
+    described = deduplicate(old, new, method=THOROUGH, prefer=prefer, within=within)
+    result = run_on(Outputs(texts=described), tmp_path / "store")
+    came = rows_of(*result.stages[:2])
+    expected = by_definition(came, prefer, ["old", "new"], within, THOROUGH)
+    found = verdicts(result.outputs["texts"])
+    assert found == expected
+    stays = [row["id"] for row in rows_of(result.outputs["texts"])]
+    assert stays == [row["id"] for row in came if row["id"] not in found]
+    assert {verdict.survivor for verdict in found.values()} - {None} <= set(stays)
+    assert sum(verdict.reason == "near duplicate" for verdict in found.values()) > 20
+    assert sum(verdict.reason == "empty text" for verdict in found.values()) == 2
+
+
+def test_no_two_survivors_reach_the_threshold_and_each_dropped_one_does_with_its_survivor(tmp_path: Path) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    result = run_on(Outputs(texts=deduplicate(old, new, method=THOROUGH)), tmp_path / "store")
+    came = {row["id"]: row["text"] for row in rows_of(*result.stages[:2])}
+    stays = {row["id"] for row in rows_of(result.outputs["texts"])}
+    names = list(came)
+    sets = shingle_sets(array([came[name] for name in names]), THOROUGH.ngram)
+    of = {
+        name: set(sets.values[i:j].tolist())
+        for name, (i, j) in zip(names, itertools.pairwise(sets.offsets.tolist()), strict=True)
+    }
+
+    def similarity(a: bytes, b: bytes) -> Fraction:
+        return Fraction(len(of[a] & of[b]), len(of[a] | of[b]))
+
+    near = {identity: v for identity, v in verdicts(result.outputs["texts"]).items() if v.survivor is not None}
+    for identity, verdict in near.items():
+        assert verdict.survivor in stays
+        if verdict.reason == "near duplicate":
+            assert verdict.similarity == similarity(identity, verdict.survivor) >= THOROUGH.ratio
+        else:
+            assert came[identity] == came[verdict.survivor]
+    assert all(similarity(a, b) < THOROUGH.ratio for a, b in itertools.combinations(sorted(stays), 2))
+
+
+def test_equal_text_of_a_near_duplicate_names_the_survivor_that_is_there(tmp_path: Path) -> None:
+    text = " ".join(f"w{n}" for n in range(80))
+    near = text.replace("w40", "v40")
+    rows = [
+        {"name": "first", "text": text, "source": "old"},
+        {"name": "near", "text": near, "source": "new"},
+        {"name": "near again", "text": near, "source": "new"},
+    ]
+    old, new = write_sources(tmp_path / "in", rows, 1)
+    result = run_on(Outputs(texts=deduplicate(old, new, method=THOROUGH)), tmp_path / "store")
+    (stays,) = rows_of(result.outputs["texts"])
+    assert stays["text"] == text
+    found = ledger(result.outputs["texts"])
+    assert [(row["reason"], row["numerator"], row["denominator"], row["threshold"]) for row in found] == [
+        ("near duplicate", 71, 81, "< 0.7")
+    ] * 2
+    evidence = [json.loads(row["evidence"]) for row in found]
+    assert [entry["survivor"] for entry in evidence] == [stays["id"].hex()] * 2
+    (equal_to,) = [entry["equal_to"] for entry in evidence if "equal_to" in entry]
+    assert equal_to in {row["id"].hex() for row in found}
+
+
+@pytest.mark.parametrize("within", [None, "group"])
+def test_exact_deduplication_collapses_equal_texts_only(tmp_path: Path, within: str | None) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    described = deduplicate(old, new, within=within, prefer=("-source",) if within is None else ("source",))
+    result = run_on(Outputs(texts=described), tmp_path / "store")
+    came = rows_of(*result.stages[:2])
+    prefer = ("-source",) if within is None else ("source",)
+    expected = by_definition(came, prefer, ["old", "new"], within, None)
+    assert verdicts(result.outputs["texts"]) == expected
+    assert {verdict.reason for verdict in expected.values()} == {"empty text", "equal text"}
+    if within is None:
+        assert len(set(texts(result.outputs["texts"]))) == result.outputs["texts"].rows
+
+
+def test_deduplication_does_not_depend_on_files_or_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which text stays, and for which survivor each text goes, does not depend on where documents lie."""
+    stays, goes = [], []
+    for case, (files, partition_bytes) in enumerate([(1, 64 << 20), (4, 64 << 20), (3, 20_000), (2, 5_000)]):
+        monkeypatch.setattr(exchange, "PARTITION_BYTES", partition_bytes)
+        monkeypatch.setattr(exchange, "MOST_PARTITIONS", 7)
+        old, new = write_sources(tmp_path / f"in{case}", documents(), files, seed=case)
+        result = run_on(Outputs(texts=deduplicate(old, new, method=THOROUGH)), tmp_path / f"store{case}")
+        text = {row["id"]: row["text"] for row in rows_of(*result.stages[:2])}
+        stays.append(sorted(texts(result.outputs["texts"])))
+        goes.append(
+            sorted(
+                (text[identity], v.reason, text[v.survivor] if v.survivor else "", v.similarity or 0)
+                for identity, v in verdicts(result.outputs["texts"]).items()
+            )
+        )
+        inner = result.outputs["texts"].manifest["inner"]
+        assert (len(inner) > 30) == (case >= 2)
+    assert all(found == stays[0] for found in stays)
+    assert all(found == goes[0] for found in goes)
+
+
+def test_order_of_inputs_decides_who_stays(tmp_path: Path) -> None:
+    rows = [{"name": "1", "text": "the same text", "source": source} for source in ("old", "new")]
+    old, new = write_sources(tmp_path / "in", rows, 1)
+    for inputs in ((old, new), (new, old)):
+        result = run_on(Outputs(texts=deduplicate(*inputs)), tmp_path / "store")
+        (row,) = rows_of(result.outputs["texts"])
+        assert row["source"] == inputs[0].sources[0]
+
+
+def test_source_whose_documents_all_go_leaves_receipts_without_parts(tmp_path: Path) -> None:
+    rows = [{"name": "1", "text": "the same text", "source": source} for source in ("old", "new")]
+    old, new = write_sources(tmp_path / "in", rows, 1)
+    unique = deduplicate(old, new, method=THOROUGH)
+    again = deduplicate(unique, method=THOROUGH, name="again")
+    result = run_on(Outputs(texts=again), tmp_path / "store")
+    shards = result.stages[2].shards()
+    assert [(shard["rows"], shard["content"] is None) for shard in shards] == [(1, False), (0, True)]
+    assert not (tmp_path / "store" / "shards" / shards[1]["key"][:16] / "part.parquet").exists()
+    assert texts(result.outputs["texts"]) == ["the same text"] and len(result.outputs["texts"].shards()) == 1
+
+
+def test_input_that_keeps_nothing_gives_an_empty_dataset(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in" / "a.jsonl", [b"\n", b"no json\n"])
+    nothing = read_jsonl(tmp_path / "in", source="s")
+    result = run_on(Outputs(texts=deduplicate(nothing, method=THOROUGH)), tmp_path / "store")
+    assert (result.outputs["texts"].rows, result.outputs["texts"].manifest["shards"]) == (0, 0)
+    assert result.outputs["texts"].statistics["duplicates"]["proposed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"within": "site"}, "deduplicate.. is told to use site; the documents have id, text"),
+        ({"prefer": ("-score",)}, "deduplicate.. is told to use score"),
+        ({"max_removed": {"s": 1.5}}, "give a share 0 … 1"),
+        ({"max_removed": {"other": 0.5}}, r"one of \['s'\]"),
+    ],
+)
+def test_deduplication_told_to_use_what_is_not_there_is_refused_before_any_work(
+    tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    write_lines(tmp_path / "in" / "a.jsonl", [{"text": "x"}])
+    with pytest.raises(ConfigurationError, match=message):
+        run_on(Outputs(deduplicate(read_jsonl(tmp_path / "in", source="s"), **arguments)), tmp_path / "store")
+    assert not (tmp_path / "store" / "shards").exists()
+
+
+def test_deduplication_of_nothing_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="at least one dataset"):
+        deduplicate()
+
+
+@pytest.mark.parametrize(("prefer", "stay"), [(("-length",), 577), ((), 575)])
+def test_licence_texts_through_the_engine_equal_the_rule_in_memory(
+    tmp_path: Path, prefer: tuple[str, ...], stay: int
+) -> None:
+    """713 real licences; `tests.transforms.test_duplicates` compares the rule in memory with brute force."""
+    if not SHARED.exists():
+        pytest.skip(f"{SHARED} is not there")
+    source = read_parquet(SHARED, "spdx_docs.parquet", source="spdx", columns={"key": "id"})
+    result = run_on(Outputs(texts=deduplicate(source, method=MinHash(), prefer=prefer)), tmp_path)
+    found, text = verdicts(result.outputs["texts"]), {row["id"]: row["text"] for row in rows_of(result.stages[0])}
+    assert result.outputs["texts"].rows == stay
+    names = list(text.values())
+    memory = deduplicated(in_memory(names), MinHash(), prefer)
+    gone = {n: names[keeper] for n, keeper in memory.keeper.items()}
+    near = {text[identity]: text[v.survivor] for identity, v in found.items() if v.survivor and v.reason[0] == "n"}
+    assert near == {names[n]: keeper for n, keeper in gone.items()}
+    assert sorted(texts(result.outputs["texts"])) == sorted(
+        name for n, name in enumerate(names) if n not in memory.keeper and n not in memory.exact
+    )
