@@ -44,10 +44,10 @@ class Duplicates:
 class Grams:
     """Repeated word n-grams of each text, in code points of its words (no spaces, no punctuation between words).
 
-    `characters` are the code points of the words that were looked at. `top[d, n]`: code points within the occurrences of the most frequent
-    n-gram, if it occurs at least twice; of equally frequent ones the one that covers most. `duplicate[d, n]`: code
-    points within duplicates, that is, occurrences after the first, of any n-gram. Code points where occurrences
-    overlap count once. n runs to `LONGEST`; entries 0 and 1 are zero.
+    `characters` are the code points of the words that were looked at. `top[d, n]`: code points within the occurrences
+    of the most frequent n-gram, if it occurs at least twice; of equally frequent ones the one that covers most.
+    `duplicate[d, n]`: code points within duplicates, that is, occurrences after the first, of any n-gram. Code points
+    where occurrences overlap count once. n runs to `LONGEST`; entries 0 and 1 are zero.
     """
 
     characters: Positions
@@ -170,14 +170,15 @@ def _count_grams(
     top, duplicate = np.zeros((texts, LONGEST + 1), np.int64), np.zeros((texts, LONGEST + 1), np.int64)
     longest = np.int64(0)
     for text in range(texts):
-        longest = max(longest, min(documents[text + 1] - documents[text], most_words))
+        longest = max(longest, min(documents[text + 1] - documents[text], np.int64(most_words)))
     places, chained = np.empty(longest, np.int64), np.empty(longest, np.uint64)
     before = np.zeros(longest + 1, np.int64)  # code points of the words before each
     size = _table_size(longest)
     table, count = np.empty(size, np.uint64), np.empty(size, np.int64)
     covered, covered_to = np.empty(size, np.int64), np.empty(size, np.int64)
     for text in range(texts):
-        first, words = documents[text], min(documents[text + 1] - documents[text], most_words)
+        first = documents[text]
+        words: Int = min(documents[text + 1] - first, most_words)
         for word in range(words):
             before[word + 1] = before[word] + lengths[first + word]
             places[word], chained[word] = word, chain(np.uint64(0), hashes[first + word])
