@@ -9,8 +9,8 @@ MinHash value with probability J; `rows` values make a band; texts that agree in
 Hash family: h_k(x) = a_k·x + b_k mod 2^32, x the upper 32 bits of a shingle, a_k odd: linear permutations of the
 32-bit numbers (Bohman, Cooper, Frieze 2000), whose arithmetic is modulo 2^32 by definition; shingles are mixed well
 before, and tests hold bias and variance against exact Jaccard. b_k, then a_k with its lowest bit set, are the two
-4-byte words of BLAKE2b-64(seed, k), seed and k as 8 bytes, person "curate minhash", all little-endian: the k-th function
-depends on seed and k alone, and on no library's generator.
+4-byte words of BLAKE2b-64(seed, k), seed and k as 8 bytes, person "curate minhash", all little-endian: the k-th
+function depends on seed and k alone, and on no library's generator.
 
 Invariants: a document's values depend on its text and the configuration alone. Band keys hold the band's index.
 Cost: linear in the words; about 4 ns per word for 120 functions with AVX2 or AVX-512, beside finding and hashing the
@@ -246,12 +246,14 @@ def _fill(hashes: Hashes, first: np.int64, count: np.int64, width: np.int64, sho
     A polynomial in the words' hashes, then a bijective mix. `short` is the width of a text shorter than a shingle, else
     0, so that no short text equals a part of a longer one.
     """
-    words = hashes[first : first + count + width - 1]  # a slice: indices known not to be negative become vector code
     for i in range(count):
-        value = words[i]
-        for j in range(1, width):
-            value = value * _BASE + words[i + j]
-        out[i] = mix(value + short * _SHORT)
+        out[i] = 0
+    for j in range(width):
+        words = hashes[first + j : first + j + count]  # a slice and no offset below: only then vector code comes of it
+        for i in range(count):
+            out[i] = out[i] * _BASE + words[i]
+    for i in range(count):
+        out[i] = mix(out[i] + short * _SHORT)
 
 
 @kernel
@@ -277,7 +279,7 @@ def _block(
 
 @kernel
 def _narrow(shingles: Hashes, count: np.int64, out: Values) -> np.int64:
-    """Write the upper halves of `count` shingles to `out`, fill the last vector up with the first; return the length."""
+    """Write the upper halves of `count` shingles to `out`, fill the last vector with the first; return the length."""
     for i in range(count):
         out[i] = np.uint32(shingles[i] >> _HALF)
     length = (count + _VECTOR - 1) // _VECTOR * _VECTOR
