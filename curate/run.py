@@ -21,6 +21,7 @@ from curate.runners import LocalRunner, Runner, ray_runner
 from curate.running import Engine, Units, fingerprint_inputs, run_stages
 from curate.stages import Stage, Stages, compile_stages, stage_key, transforms_of
 from curate.store import Store, json_line, self_digested
+from curate.warm import warm
 from transforms.sample import Sample
 
 RUNNERS = ("ray", "local")
@@ -75,7 +76,7 @@ def run(
     place.remove_stale_spool_files()
     journal = Journal(place)
     try:
-        with make_runner(runner, workers, modules) as chosen:
+        with make_runner(runner, workers, modules, lambda: warm(stages)) as chosen:
             engine = Engine(place, chosen, journal, chunk_rows)
             units = fingerprint_inputs(stages, engine)
             made = run_stages(stages, units, engine, started or (lambda stage, there: None))
@@ -104,8 +105,10 @@ def check_ready(stages: Stages) -> None:
 
 
 @contextmanager
-def make_runner(runner: str, workers: int, modules: Sequence[types.ModuleType] = ()) -> Iterator[Runner]:
-    """Yield the runner of this name.
+def make_runner(
+    runner: str, workers: int, modules: Sequence[types.ModuleType] = (), before: Callable[[], None] = lambda: None
+) -> Iterator[Runner]:
+    """Yield the runner of this name; `before` is called once, just before workers start.
 
     Raises:
         ConfigurationError: there is none.
@@ -115,7 +118,7 @@ def make_runner(runner: str, workers: int, modules: Sequence[types.ModuleType] =
     elif runner == "ray":
         if workers < 1:
             raise ConfigurationError(f"workers={workers}: give at least 1")
-        with ray_runner(workers, modules) as chosen:
+        with ray_runner(workers, modules, before) as chosen:
             yield chosen
     else:
         raise ConfigurationError(f"runner={runner!r} is not one of {', '.join(RUNNERS)}")

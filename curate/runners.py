@@ -13,12 +13,21 @@ import socket
 import sys
 import time
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from curate.jobs import Item, Job, TaskError
+
+RETRIES: Final = 5
+"""How often a task is tried again after its worker or node was lost."""
+
+WINDOW: Final = 2
+"""Tasks in flight per worker: the next one is there when one ends, and a failure leaves little behind."""
+
+OBJECT_STORE_BYTES: Final = 256 << 20
+"""Ray's object store: only jobs and items pass through it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +81,29 @@ class LocalRunner:
             yield run_item(job, item)
 
 
-@dataclass(frozen=True, slots=True)
 class RayRunner:
-    """Runs items as Ray tasks, at most `window` per worker in flight; lost workers are retried, errors are not.
+    """Runs items as Ray tasks, at most `WINDOW` per worker in flight; lost workers are retried, errors are not.
 
-    Make one with `ray_runner`, which starts and stops Ray.
+    Ray starts with the first item that there is to run. Make one with `ray_runner`, which stops it.
     """
 
-    workers: int
-    retries: int = 5
-    window: int = 2
+    def __init__(self, workers: int, modules: Sequence[types.ModuleType], before: Callable[[], None]) -> None:
+        """`modules` are shipped by value; `before` is called once, just before Ray starts."""
+        self.workers, self.modules, self.before = workers, modules, before
+        self.started = False
 
     def run(self, job: Job, items: Sequence[Item]) -> Iterator[Attempt]:
         """Run all items; the job is shipped once."""
         import ray
 
-        remote = ray.remote(num_cpus=1, max_retries=self.retries, retry_exceptions=False)(run_item)
+        self._start()
+        remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(run_item)
         shipped = ray.put(job)
         waiting = iter(items)
         flying: dict[Any, Item] = {}
         try:
             while True:
-                while len(flying) < self.workers * self.window and (item := next(waiting, None)) is not None:
+                while len(flying) < self.workers * WINDOW and (item := next(waiting, None)) is not None:
                     flying[remote.remote(shipped, item)] = item
                 if not flying:
                     return
@@ -103,6 +113,22 @@ class RayRunner:
         finally:
             for reference in flying:
                 ray.cancel(reference, force=False)
+
+    def _start(self) -> None:
+        if not self.started:
+            self.before()
+            _start_ray(self.workers, self.modules)
+            self.started = True
+
+    def stop(self) -> None:
+        """Stop Ray, if it was started."""
+        if self.started:
+            import ray
+
+            ray.shutdown()
+            for module in self.modules:
+                ray.cloudpickle.unregister_pickle_by_value(module)
+            self.started = False
 
 
 def _result(ray: types.ModuleType, job: Job, item: Item, reference: Any) -> Attempt:
@@ -117,33 +143,36 @@ def _result(ray: types.ModuleType, job: Job, item: Item, reference: Any) -> Atte
     return attempt
 
 
-@contextmanager
-def ray_runner(workers: int, modules: Sequence[types.ModuleType] = ()) -> Iterator[RayRunner]:
-    """Start a local Ray with `workers` CPUs, yield its runner, and stop it.
-
-    `modules` are shipped by value: the recipe's own file, which workers cannot import.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reads this only from the environment
+def _start_ray(workers: int, modules: Sequence[types.ModuleType]) -> None:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reads these only from the environment
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
-    from ray import cloudpickle
 
     # A line about its authentication at each start, which is on and needs no word.
     logging.getLogger("ray._private.authentication.authentication_token_setup").setLevel(logging.ERROR)
-
     for module in modules:
-        cloudpickle.register_pickle_by_value(module)
+        ray.cloudpickle.register_pickle_by_value(module)
     ray.init(
         num_cpus=workers,
         include_dashboard=False,
         log_to_driver=False,
         logging_level="error",
         configure_logging=False,
-        object_store_memory=256 << 20,
+        object_store_memory=OBJECT_STORE_BYTES,
     )
+
+
+@contextmanager
+def ray_runner(
+    workers: int, modules: Sequence[types.ModuleType] = (), before: Callable[[], None] = lambda: None
+) -> Iterator[RayRunner]:
+    """Yield a runner on a local Ray with `workers` CPUs, which starts with its first item and is stopped on leaving.
+
+    `modules` are shipped by value: the recipe's own file, which workers cannot import. `before` is called once, just
+    before Ray starts.
+    """
+    runner = RayRunner(workers, modules, before)
     try:
-        yield RayRunner(workers)
+        yield runner
     finally:
-        ray.shutdown()
-        for module in modules:
-            cloudpickle.unregister_pickle_by_value(module)
+        runner.stop()

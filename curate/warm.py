@@ -1,0 +1,91 @@
+"""Compiling kernels once per node, before workers start: cold workers would each compile the same code.
+
+The kernels that stages use are called here on one made-up document; numba puts the compiled code into the node's cache
+(see `transforms.kernels`), where workers find it. What a user's function does is never called.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from curate.readers.chunks import build_rows
+from curate.stages import DeduplicateStage, DocumentStage, Stages
+from transforms.duplicates import jaccard_pairs, split_buckets, survivors, text_digests
+from transforms.minhash import MinHash, band_keys, scoped_keys, shingle_sets, split_keys
+from transforms.order_key import order_keys
+from transforms.outcome import Transform
+from transforms.user_function import EditText, KeepIf
+
+TEXT = "The first of two lines that a kernel is compiled on.\nThe second line: 2 and more words of it.\n"
+PAGE = b"<html><body><article><p>" + TEXT.encode() + b"</p></article></body></html>"
+
+
+def warm(stages: Stages) -> None:
+    """Call the kernels of all stages once in this process."""
+    for stage in stages.ordered:
+        if isinstance(stage, DeduplicateStage):
+            if stage.operation.method is not None:
+                _warm_minhash(stage.operation.method)
+        elif stage.reader is not None:
+            _warm_chain(stage, build_rows(stage.reader, [bytes(16)], [_origin()], [_values()]))
+        else:
+            _warm_chain(stage, _made_up(stage.inputs[0].schema))
+
+
+def _warm_chain(stage: DocumentStage, batch: pa.RecordBatch) -> None:
+    for step in stage.steps:
+        if isinstance(step.transform, (KeepIf, EditText)):
+            continue
+        transform: Transform = step.transform
+        transform.apply(batch)
+        batch = _made_up(transform.output_schema(batch.schema))
+
+
+def _origin() -> dict[str, Any]:
+    return {"uri": "", "place": "stored", "offset": 0, "length": 0, "part": 0}
+
+
+def _values() -> dict[str, Any]:
+    return {"text": TEXT, "payload": PAGE, "content_type": "text/html", "url": "http://example.org/"}
+
+
+def _made_up(schema: pa.Schema) -> pa.RecordBatch:
+    """Return one row of `schema`: the text above, everything else empty."""
+    return pa.RecordBatch.from_arrays([pa.array([_value(field)], field.type) for field in schema], schema=schema)
+
+
+def _value(field: pa.Field) -> Any:
+    if field.name in ("text", "payload"):
+        return TEXT if field.name == "text" else PAGE
+    if field.nullable:
+        return None
+    if pa.types.is_struct(field.type):
+        return {child.name: _value(child) for child in field.type}
+    if pa.types.is_fixed_size_binary(field.type):
+        return bytes(field.type.byte_width)
+    if pa.types.is_timestamp(field.type):
+        return datetime(2000, 1, 1, tzinfo=UTC)
+    return "" if pa.types.is_large_string(field.type) else 0
+
+
+def _warm_minhash(method: MinHash) -> None:
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "id": pa.array([bytes(16), b"1" * 16], pa.binary(16)),
+            "text": pa.array([TEXT, TEXT + "More."], pa.large_string()),
+            "source": pa.array(["", ""], pa.large_string()),
+        }
+    )
+    text = batch.column("text")
+    order_keys(batch, ("source",), ("",), text_digests(text))
+    keys = band_keys(text, method)
+    scoped_keys(keys, np.zeros(2, np.uint64))
+    rows, documents = np.zeros(2, np.uint64), np.arange(2, dtype=np.int64)
+    split_buckets(rows, split_keys(keys)[:, 0], rows, documents, method.cap)
+    a, b = documents[:1], documents[1:]
+    intersection, union = jaccard_pairs(shingle_sets(text, method.ngram), a, b)
+    survivors(documents, a, b, intersection, union)
