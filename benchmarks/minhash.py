@@ -2,8 +2,8 @@
 
 Run `python -m benchmarks.minhash [--size small|full] [--peers]`. It reads ../shared/data/corpora/multidomain.parquet
 where it is present (5,689 documents, 70.6 MB: books, LaTeX, code, twelve languages), else text made here. Rates are
-the best of several runs, in MB (10^6 bytes) of UTF-8 per second or as the table says. Quality is measured on pairs of
-sets of known similarity. The last line is JSON; the exit status is 1 when a check fails.
+the best of several runs, in MB (10^6 bytes) of UTF-8 per CPU second or as the table says. Quality is measured on pairs
+of sets of known similarity. The last line is JSON; the exit status is 1 when a check fails.
 
 Peers do the same from the same Arrow column: split into lower-case words, form 5-grams, 120 MinHash values per text.
 """
@@ -62,13 +62,13 @@ def synthetic(size: int) -> pa.LargeStringArray:
 
 
 def seconds(function: Callable[[], object], repeats: int = 7) -> float:
-    """Return the least time that `function` took, after one call that compiles what it needs."""
+    """Return the least CPU time that `function` took, after one call that compiles what it needs."""
     function()
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
