@@ -122,7 +122,9 @@ def test_band_keys_do_not_depend_on_batching_or_neighbours() -> None:
 
 def test_band_keys_of_version_1_are_golden() -> None:
     """They are exchanged between tasks and stand behind every verdict: raise `version` if this has to change."""
-    texts = array("", "!!!", "One.", "One two, THREE four; five six seven.", "Größe 漢字 can't 1,000.5 ก็", "x y " * 3000)
+    texts = array(
+        "", "!!!", "One.", "One two, THREE four; five six seven.", "Größe 漢字 can't 1,000.5 ก็", "x y " * 3000
+    )
     presets = (MinHash(), MinHash.fineweb(), MinHash.olmo(), MinHash(ngram=2, seed=9))
     content = b"".join(band_keys(texts, preset).astype("<u8").tobytes() for preset in presets)
     assert MinHash.version == 1 and hashlib.blake2b(content, digest_size=8).hexdigest() == "19799e9c533a6fc3"
