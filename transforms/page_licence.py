@@ -57,6 +57,6 @@ def spdx_of(url: re.Match[bytes]) -> str:
 def _is_declaration(page: bytes, at: int) -> bool:
     begin = page.rfind(b"<", max(at - _MAX_TAG, 0), at)
     end = page.find(b">", at, at + _MAX_TAG)
-    if begin < 0 or end < 0 or not _TAG.match(page, begin):
+    if begin < 0 or end < 0 or b">" in page[begin:at] or not _TAG.match(page, begin):
         return False
     return _RELATION.search(page, begin, end + 1) is not None
