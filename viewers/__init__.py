@@ -1,1 +1,8 @@
-"""TODO."""
+"""Static pages about what a recipe made: one HTML file each, no script, no request, every text escaped.
+
+`write_report` writes the composition report of a committed result.
+"""
+
+from viewers.report import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,189 @@
+"""Checks of a result, computed from its manifests and statistics; each has an id that stays the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from viewers.flows import PLACES, Flow, Identity, all_flows
+from viewers.loading import Report, StageView
+from viewers.numbers import counted, grouped, share
+from viewers.rights import rights_of
+
+
+class Verdict(Enum):
+    """How a check came out; "warn" is for what a reader should know and may be intended."""
+
+    PASS = "pass"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check: its stable `id`, what it asks, how it came out, and the numbers behind."""
+
+    id: str
+    question: str
+    verdict: Verdict
+    finding: str
+
+
+def check_report(report: Report) -> list[Check]:
+    """Return all checks, always the same ones in the same order."""
+    flows = list(all_flows(report))
+    return [
+        *_conservation(flows),
+        _joined(report, flows),
+        _manifests(report),
+        _outputs(report),
+        _sources(report),
+        _gaps(flows),
+        _quarantine(report, flows),
+        _licences(report),
+        _optouts(report),
+        *_duplicates(report),
+    ]
+
+
+def _verdict(wrong: object, otherwise: Verdict = Verdict.FAIL) -> Verdict:
+    return otherwise if wrong else Verdict.PASS
+
+
+def _conservation(flows: Iterable[Flow]) -> Iterator[Check]:
+    found: dict[str, list[tuple[Flow, str, Identity]]] = {"documents": [], "characters": [], "bytes": []}
+    for flow in flows:
+        for step, identity in flow.identities():
+            unit = "bytes" if identity.unit in ("bytes", "rows") else identity.unit
+            found[unit].append((flow, step, identity))
+    for check, unit, question in (
+        ("documents-conserved", "documents", "Is every document kept, or dropped with a reason?"),
+        ("characters-conserved", "characters", "Is every character kept, dropped or cut on record?"),
+        ("bytes-conserved", "bytes", "Is every byte of the files a record or a recorded loss?"),
+    ):
+        wrong = [(flow, step) for flow, step, identity in found[unit] if not identity.holds]
+        finding = f"{counted(len(found[unit]), 'sum')} checked, {grouped(len(wrong))} wrong"
+        if wrong:
+            flow, step = wrong[0]
+            finding += f"; the first: {flow.source} in {flow.stage.title}, {step}"
+        yield Check(check, question, _verdict(wrong), finding)
+
+
+def _joined(report: Report, flows: Iterable[Flow]) -> Check:
+    out = {(f.stage.name, f.stage.key, f.source): (f.documents_out, f.characters_out) for f in flows}
+    wrong, compared = [], 0
+    for flow in flows:
+        inputs = flow.stage.manifest["inputs"]
+        if not inputs:
+            continue
+        came = [out.get((i["name"], i["key"], flow.source), (0, 0)) for i in inputs]
+        compared += 1
+        if sum(documents for documents, _ in came) != flow.documents_in or _text_is_lost(flow, came):
+            wrong.append(flow)
+    finding = f"{counted(compared, 'hand-over')} compared, {grouped(len(wrong))} wrong"
+    if wrong:
+        finding += f"; the first: {wrong[0].source} into {wrong[0].stage.title}"
+    return Check("stages-joined", "Does what leaves one stage enter the next?", _verdict(wrong), finding)
+
+
+def _text_is_lost(flow: Flow, came: Sequence[tuple[int, int]]) -> bool:
+    if not flow.steps or flow.steps[0].payload_bytes or flow.taken_out:
+        return False
+    return sum(characters for _, characters in came) != flow.steps[0].characters_in
+
+
+def _manifests(report: Report) -> Check:
+    wrong = [stage for stage in report.stages if not _agrees(stage)]
+    finding = f"{counted(len(report.stages), 'manifest')} compared with their shards and statistics"
+    finding += f"; wrong: {wrong[0].title}" if wrong else ""
+    return Check("manifests-agree", "Do manifests, shards and statistics agree?", _verdict(wrong), finding)
+
+
+def _agrees(stage: StageView) -> bool:
+    rows = stage.manifest["rows"]
+    kept = sum(group["documents"] for group in stage.statistics.get("groups", {}).get("source", {}).values())
+    texts = (stage.statistics.get("texts") or {}).get("count", 0)
+    has_rows = stage.shard_rows == rows and stage.shards == stage.manifest["shards"]
+    return has_rows and (not stage.has_text or (kept == rows and texts == rows))
+
+
+def _outputs(report: Report) -> Check:
+    empty = [name for name, stage in report.outputs.items() if not stage.manifest["rows"]]
+    finding = f"{counted(len(report.outputs), 'output')}, {grouped(len(empty))} empty"
+    return Check("outputs-filled", "Does every output hold documents?", _verdict(empty), finding)
+
+
+def _sources(report: Report) -> Check:
+    reached = {
+        source
+        for stage in report.outputs.values()
+        for source, group in stage.statistics.get("groups", {}).get("source", {}).items()
+        if group["documents"]
+    }
+    lost = [source for source in report.sources if source not in reached]
+    finding = f"{grouped(len(reached))} of {counted(len(report.sources), 'source')} reach an output"
+    finding += f"; not {', '.join(lost[:5])}" if lost else ""
+    return Check("sources-reach-outputs", "Does every source reach an output?", _verdict(lost, Verdict.WARN), finding)
+
+
+def _gaps(flows: Iterable[Flow]) -> Check:
+    gaps = 0
+    lost: dict[str, int] = {}
+    totals: dict[str, int] = {}
+    for flow in flows:
+        if flow.reading is not None:
+            gaps += flow.reading.count("gaps")
+            for place, amount in flow.reading.totals.items():
+                totals[place] = totals.get(place, 0) + amount
+                lost[place] = lost.get(place, 0) + flow.reading.amount("gaps", place)
+    amounts = [
+        f"{grouped(lost[place])} of {grouped(totals[place])} {PLACES.get(place, place)}"
+        for place in sorted(totals)
+        if lost[place] or not gaps
+    ]
+    finding = f"{counted(gaps, 'gap')}: {', '.join(amounts)}"
+    return Check("no-gaps", "Could all files be read to their end?", _verdict(gaps, Verdict.WARN), finding)
+
+
+def _quarantine(report: Report, flows: Iterable[Flow]) -> Check:
+    lists = [stage for stage in report.stages if stage.manifest["quarantine"]]
+    documents = sum(flow.taken_out for flow in flows)
+    finding = f"{counted(documents, 'document')} kept out because they took a worker down"
+    question = "Could every document be processed?"
+    return Check("quarantine-empty", question, _verdict(lists or documents, Verdict.WARN), finding)
+
+
+def _licences(report: Report) -> Check:
+    unknown, documents = 0, 0
+    for stage in report.outputs.values():
+        for row in rights_of(stage).licences:
+            documents += row.documents
+            unknown += row.documents if row.is_unknown else 0
+    finding = f"unknown for {grouped(unknown)} of {counted(documents, 'document')} ({share(unknown, documents)})"
+    question = "Is the licence of every document known?"
+    return Check("licences-known", question, _verdict(unknown, Verdict.WARN), finding)
+
+
+def _optouts(report: Report) -> Check:
+    question = "Were opt-out signals looked at?"
+    answers = [answer for stage in report.outputs.values() for answer in rights_of(stage).optouts]
+    if not answers:
+        return Check("optout-checked", question, Verdict.WARN, "the statistics do not say")
+    unchecked = sum(answer.documents for answer in answers if answer.answer == "not checked")
+    total = sum(answer.documents for answer in answers)
+    finding = f"{share(unchecked, total)} of answers are “not checked” ({grouped(unchecked)} of {grouped(total)})"
+    return Check("optout-checked", question, _verdict(unchecked, Verdict.WARN), finding)
+
+
+def _duplicates(report: Report) -> Iterator[Check]:
+    stages = [stage for stage in report.stages if stage.is_deduplication]
+    finding = f"{counted(len(stages), 'deduplication')}" if stages else "no stage removes duplicates"
+    question = "Were duplicates looked for?"
+    yield Check("deduplicated", question, _verdict(not stages, Verdict.WARN), finding)
+    counts = [stage.statistics.get("duplicates", {}) for stage in stages]
+    given_up = sum(count.get("given_up", 0) for count in counts)
+    compared = sum(count.get("compared", 0) for count in counts)
+    finding = f"{counted(compared, 'pair')} compared, {grouped(given_up)} given up"
+    question = "Was every pair that shares a bucket compared?"
+    yield Check("pairs-compared", question, _verdict(given_up, Verdict.WARN), finding)

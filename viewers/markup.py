@@ -1,0 +1,86 @@
+"""A small HTML builder that escapes by default: a string is text, only `Markup` is HTML.
+
+Invariants: text and attribute values are escaped, quotes too, and hidden characters are made visible
+(`viewers.visible`); there are no scripts, event handlers, style attributes or foreign addresses, because the builder
+refuses to make them. Cost: linear in the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from viewers.visible import HIDDEN, code_points, plain
+
+VOID: Final = frozenset({"br", "col", "hr", "link", "meta"})
+REFUSED: Final = frozenset({"base", "embed", "form", "iframe", "object", "script", "style"})
+
+
+@dataclass(frozen=True, slots=True)
+class Markup:
+    """HTML made by this module; it stands in a page as it is."""
+
+    html: str
+
+
+Child = Markup | str | None
+"""What an element may hold: HTML, a string (text, to be escaped), or nothing."""
+
+
+def text(value: str) -> Markup:
+    """Return `value` as text: escaped, hidden characters named in a span of class "hidden"."""
+    parts: list[str] = []
+    begin = 0
+    for run in HIDDEN.finditer(value):
+        parts.append(escape(value[begin : run.start()]))
+        parts.append(f'<span class="hidden">{code_points(run[0])}</span>')
+        begin = run.end()
+    parts.append(escape(value[begin:]))
+    return Markup("".join(parts))
+
+
+def join(children: Iterable[Child], between: str = "") -> Markup:
+    """Return `children` one after the other, the text `between` separating them."""
+    return Markup(escape(between).join(_html(child) for child in children if child is not None))
+
+
+def element(tag: str, /, *children: Child, **attributes: str | int | None) -> Markup:
+    """Return an element; "_" in a name of `attributes` stands for "-", a last one is dropped (`class_`).
+
+    An attribute that is None is left out, one that is "" has no value.
+
+    Raises:
+        ValueError: an element or attribute that could run code, load something or lead out of the page.
+    """
+    if tag in REFUSED:
+        raise ValueError(f"<{tag}> may not stand in a page")
+    written = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
+    inner = "".join(_html(child) for child in children if child is not None)
+    return Markup(f"<{tag}{written}>" if tag in VOID else f"<{tag}{written}>{inner}</{tag}>")
+
+
+def stylesheet(css: str) -> Markup:
+    """Return a style element with our own `css`.
+
+    Raises:
+        ValueError: `css` could end the element or load something.
+    """
+    if "</" in css or "url(" in css or "@import" in css:
+        raise ValueError("a style sheet may hold no markup and no address")
+    return Markup(f"<style>{css}</style>")
+
+
+def _html(child: Markup | str) -> str:
+    return child.html if isinstance(child, Markup) else text(child).html
+
+
+def _attribute(key: str, value: str | int) -> str:
+    name = key.rstrip("_").replace("_", "-")
+    shown = plain(str(value))
+    if name.startswith("on") or name in ("style", "src", "srcdoc", "srcset", "action", "formaction"):
+        raise ValueError(f"the attribute {name} may not stand in a page")
+    if name == "href" and not (shown.startswith("#") or shown == "data:,"):
+        raise ValueError(f"href={shown!r} leads out of the page: show addresses as text")
+    return f" {name}" if shown == "" else f' {name}="{escape(shown)}"'

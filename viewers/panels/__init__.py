@@ -1,0 +1,1 @@
+"""The panels of the composition report, one module each, in the order in which a reader needs them."""

@@ -1,0 +1,255 @@
+"""Funnel: for each source, what came in and where it went, step by step, with the sums that must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from viewers.bars import Bar, Segment, chart
+from viewers.budget import ROWS, SOURCE_BYTES, fitting
+from viewers.flows import KINDS, PLACES, Flow, Identity, Lost, Reading, Step, flows_of
+from viewers.loading import Report
+from viewers.markup import Child, Markup, element, join
+from viewers.numbers import counted, grouped, share
+from viewers.panels.panel import Panel
+from viewers.tables import Group, Mark, left_out, mark, table
+from viewers.totals import path_to, total_identities
+from viewers.visible import shortened
+
+MEANINGS: Final = {
+    "records": "records read",
+    "structural": "records that are no documents",
+    "refused": "records refused",
+    "gaps": "gaps",
+}
+LEGEND: Final = (("kept", "goes on"), ("dropped", "dropped"))
+
+
+def funnel(report: Report) -> Panel:
+    """Return the panel."""
+    sections = [_source(report, number, source) for number, source in enumerate(report.sources, 1)]
+    shown, omitted = fitting(sections, SOURCE_BYTES)
+    entries = tuple((f"source-{i}", shortened(s, 40)) for i, s in enumerate(report.sources[: len(shown)], 1))
+    body = join([_overview(report), *shown, left_out(omitted, "sources")])
+    lede = "Look for the step at which a source loses most, then at its reasons: is that what you meant to remove?"
+    return Panel("funnel", "Funnel by source", lede, body, entries)
+
+
+def _overview(report: Report) -> Markup:
+    rows, bars = [], []
+    for source in report.sources[:ROWS]:
+        flows = flows_of(report, source)
+        read = sum(flow.reading.count("records") for flow in flows if flow.reading is not None)
+        lost = sum(flow.reading.count("refused") for flow in flows if flow.reading is not None)
+        for name, stage in report.outputs.items():
+            kept = [flow for flow in flows if flow.stage is stage]
+            out = sum(flow.documents_out for flow in kept)
+            characters = sum(flow.characters_out for flow in kept)
+            row = [grouped(read), grouped(lost), grouped(out), share(out, read), grouped(characters)]
+            rows.append([shortened(source), shortened(name), *row])
+            bars.append(
+                Bar(shortened(source), (Segment(out, "kept"), Segment(max(read - out, 0), "dropped")), share(out, read))
+            )
+    columns = ("Source", "Output", "Records read", "Refused", "Documents kept", "Kept", "Characters kept")
+    picture = chart(
+        "Documents read, and what of them is kept", bars[:ROWS], (("kept", "kept"), ("dropped", "not kept"))
+    )
+    built = table("All sources", Mark.EXACT, columns, rows[:ROWS], frozenset({"Output"}))
+    omitted = left_out(max(len(report.sources) - ROWS, 0), "sources")
+    return element("div", picture, built, omitted, class_="overview")
+
+
+def _source(report: Report, number: int, source: str) -> Markup:
+    flows = flows_of(report, source)
+    return element(
+        "section",
+        element("h3", shortened(source), id=f"source-{number}"),
+        *(_reading(source, flow.reading) for flow in flows if flow.reading is not None),
+        _picture(flows),
+        _steps(source, flows),
+        _drops(source, flows),
+        _edits(source, flows),
+        _sums(report, source, flows),
+        class_="source",
+        aria_labelledby=f"source-{number}",
+    )
+
+
+def _reading(source: str, reading: Reading) -> Markup:
+    places = sorted(reading.totals)
+    columns = ["What the files hold", "Count"]
+    for place in places:
+        columns += [_heading(place), f"of all {PLACES.get(place, place).split()[0]}"]
+    groups = []
+    for kind in KINDS:
+        rows = [
+            [
+                shortened(part.reason if kind != "records" else "read"),
+                grouped(part.count),
+                *(cell for place in places for cell in _amount(part, place, reading)),
+            ]
+            for part in reading.parts
+            if part.kind == kind
+        ]
+        if rows:
+            groups.append(Group(MEANINGS[kind].capitalize(), rows[:ROWS]))
+    bars = [
+        Bar(
+            _heading(place),
+            [Segment(reading.amount(kind, place), "kept" if kind == "records" else kind) for kind in KINDS],
+            grouped(reading.totals[place]),
+        )
+        for place in places
+    ]
+    legend = [("kept" if kind == "records" else kind, MEANINGS[kind]) for kind in KINDS if reading.count(kind)]
+    picture = chart("What the files hold", bars, legend)
+    return join([picture, table(f"Records, refusals and gaps of {shortened(source)}", Mark.EXACT, columns, groups)])
+
+
+def _amount(part: Lost, place: str, reading: Reading) -> tuple[Child, Child]:
+    amount = part.amounts.get(place, 0)
+    return grouped(amount), share(amount, reading.totals[place])
+
+
+def _heading(place: str) -> str:
+    return PLACES.get(place, shortened(place)).capitalize()
+
+
+def _picture(flows: Sequence[Flow]) -> Markup | None:
+    bars = [
+        Bar(
+            shortened(step.name, 60),
+            (Segment(step.documents_out, "kept"), Segment(step.dropped, "dropped")),
+            f"{grouped(step.documents_in)} → {grouped(step.documents_out)}",
+        )
+        for flow in flows
+        for step in flow.steps
+    ]
+    return chart("Documents through each step", bars[:ROWS], LEGEND)
+
+
+def _steps(source: str, flows: Sequence[Flow]) -> Markup | None:
+    columns = (
+        "Step",
+        "Documents in",
+        "dropped",
+        "out",
+        "Characters in",
+        "inserted",
+        "dropped ",
+        "cut",
+        "out ",
+    )
+    groups = []
+    for flow in flows:
+        rows = [_step(step) for step in flow.steps]
+        if flow.quarantined:
+            rows.insert(0, ["quarantine", grouped(flow.documents_in), grouped(flow.taken_out), *_dashes(6)])
+        if rows:
+            groups.append(Group(join(["Stage ", flow.stage.title]), rows[:ROWS]))
+    if not groups:
+        return None
+    return table(f"{shortened(source)} through each step", Mark.EXACT, columns, groups)
+
+
+def _dashes(number: int) -> list[Child]:
+    return ["–"] * number
+
+
+def _step(step: Step) -> list[Child]:
+    begins = step.payload_bytes > 0
+    came: Child = f"from {counted(step.payload_bytes, 'byte')}" if begins else grouped(step.characters_in)
+    return [
+        shortened(step.name),
+        grouped(step.documents_in),
+        grouped(step.dropped),
+        grouped(step.documents_out),
+        came,
+        *(_dashes(3) if begins else [grouped(step.inserted), grouped(step.dropped_characters), grouped(step.cut)]),
+        grouped(step.characters_out),
+    ]
+
+
+def _drops(source: str, flows: Sequence[Flow]) -> Markup | None:
+    found = [(flow.documents_in, drop) for flow in flows for drop in flow.quarantined]
+    found += [(step.documents_in, drop) for flow in flows for step in flow.steps for drop in step.drops]
+    found.sort(key=lambda pair: -pair[1].documents)
+    if not found:
+        return None
+    rows = [
+        [
+            shortened(drop.reason),
+            shortened(drop.transform),
+            grouped(drop.documents),
+            share(drop.documents, came),
+            grouped(drop.characters),
+        ]
+        for came, drop in found[:ROWS]
+    ]
+    columns = ("Reason", "Transform", "Documents", "of its input", "Characters")
+    built = table(f"Why documents of {shortened(source)} go", Mark.EXACT, columns, rows, frozenset({"Transform"}))
+    return join([built, left_out(len(found) - len(rows), "reasons")])
+
+
+def _edits(source: str, flows: Sequence[Flow]) -> Markup | None:
+    found = [(step, edit) for flow in flows for step in flow.steps for edit in step.edits]
+    found.sort(key=lambda pair: -pair[1].documents)
+    if not found:
+        return None
+    rows = [
+        [
+            shortened(edit.reason),
+            shortened(step.name),
+            grouped(edit.documents),
+            share(edit.documents, step.documents_in),
+            grouped(edit.cut),
+            grouped(edit.inserted),
+        ]
+        for step, edit in found[:ROWS]
+    ]
+    columns = ("Edit", "Step", "Documents", "of its input", "Characters cut", "inserted")
+    built = table(f"What is changed in {shortened(source)}", Mark.EXACT, columns, rows, frozenset({"Step"}))
+    return join([built, left_out(len(found) - len(rows), "edits")])
+
+
+def _sums(report: Report, source: str, flows: Sequence[Flow]) -> Markup:
+    """Return the sums from files to outputs, and folded those of every step."""
+    whole = [
+        _sum(f"files to {shortened(name, 60)}", identity)
+        for name, output in list(report.outputs.items())[:ROWS]
+        for identity in total_identities(path_to(report, output, source))
+    ]
+    files = [_sum("files", i) for flow in flows if flow.reading is not None for i in flow.reading.identities()]
+    found = [(flow, step, identity) for flow in flows for step, identity in flow.identities()]
+    lines = [
+        _sum(f"{shortened(flow.stage.name, 60)} · {shortened(step, 60)}", identity)
+        for flow, step, identity in found[: 2 * ROWS]
+    ]
+    wrong = sum(not identity.holds for _, _, identity in found)
+    summary = f"{counted(len(found), 'sum')}, one for each step: {f'{grouped(wrong)} wrong' if wrong else 'all hold'}"
+    return element(
+        "div",
+        element("p", "The sums ", mark(Mark.EXACT), class_="sums-title"),
+        element("ul", *files, *whole, class_="identities"),
+        element(
+            "details",
+            element("summary", summary),
+            element("ul", *lines, class_="identities"),
+            left_out(len(found) - len(lines), "sums"),
+            open="" if wrong else None,
+        ),
+        class_="sums",
+    )
+
+
+def _sum(where: str, identity: Identity) -> Markup:
+    sides = [
+        " + ".join(f"{name} {grouped(number)}" for name, number in side) for side in (identity.left, identity.right)
+    ]
+    sign, verdict = ("✓", "pass") if identity.holds else ("✕", "fail")
+    return element(
+        "li",
+        element("span", sign, class_=f"verdict {verdict}"),
+        element("span", where, " · ", identity.unit, class_="where"),
+        element("span", f" {'=' if identity.holds else '≠'} ".join(sides), class_="sum"),
+    )

@@ -1,0 +1,123 @@
+"""Lineage: the graph of stages with keys and digests, versions of all that reached the output, and how to verify."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from curate.digests import short
+from viewers.budget import LINEAGE_BYTES, ROWS, fitting
+from viewers.graph import draw_graph
+from viewers.loading import Report, StageView
+from viewers.markup import Child, Markup, element, join
+from viewers.numbers import grouped
+from viewers.panels.panel import Panel
+from viewers.settings import behaviours, written
+from viewers.tables import Mark, code, facts, left_out, table
+from viewers.visible import shortened
+
+SETTINGS: Final = 3000
+"""Code points shown of the settings of one step."""
+
+
+def lineage(report: Report) -> Panel:
+    """Return the panel."""
+    stages, omitted = fitting((_stage(stage) for stage in report.stages), LINEAGE_BYTES)
+    body = join(
+        [
+            draw_graph(report),
+            _table(report),
+            _versions(report.stages),
+            element("h3", "Stages in detail"),
+            *stages,
+            left_out(omitted, "stages"),
+            _verify(report),
+        ]
+    )
+    lede = (
+        "Look for what this result depends on: a key follows from configuration, versions and inputs, so an equal key "
+        "means equal work, and a content digest names what came out."
+    )
+    return Panel("lineage", "Lineage", lede, body)
+
+
+def _table(report: Report) -> Markup:
+    rows: list[list[Child]] = [
+        [
+            shortened(stage.name),
+            code(short(stage.key)),
+            ", ".join(shortened(i["name"], 60) for i in stage.manifest["inputs"]) or "files",
+            grouped(stage.manifest["rows"]),
+            grouped(stage.shards),
+            code(short(stage.manifest["content"])),
+        ]
+        for stage in report.stages[:ROWS]
+    ]
+    columns = ("Stage", "Key", "Made from", "Rows", "Shards", "Content digest")
+    words = frozenset({"Key", "Made from", "Content digest"})
+    built = table("Stages", Mark.EXACT, columns, rows, words)
+    return join([built, left_out(len(report.stages) - len(rows), "stages")])
+
+
+def _versions(stages: Sequence[StageView]) -> Markup:
+    found = sorted({behaviour for stage in stages for behaviour in behaviours(stage.operation)}, key=str)
+    rows: list[list[Child]] = [
+        [shortened(b.name), shortened(b.version), ", ".join(b.libraries) or "none"] for b in found if b.name != "Column"
+    ]
+    columns = ("Reader, transform or operation", "Behaviour version", "Libraries that reach its output")
+    built = table("Versions", Mark.EXACT, columns, rows[:ROWS], frozenset(columns))
+    return join([built, left_out(max(len(rows) - ROWS, 0), "versions")])
+
+
+def _stage(stage: StageView) -> Markup:
+    manifest = stage.manifest
+    inputs = [element("li", shortened(i["name"]), " ", code(i["key"])) for i in manifest["inputs"][:ROWS]]
+    pairs: list[tuple[str, Child]] = [
+        ("Key", code(stage.key)),
+        ("Content digest", code(manifest["content"])),
+        ("Ledger digest", code(manifest["ledger"])),
+        ("Multiset of texts", code(manifest["texts"]["multiset"]["sum"]) if manifest.get("texts") else "none"),
+        ("Manifest digest", code(manifest["digest"])),
+        ("Quarantine list", code(manifest["quarantine"]) if manifest["quarantine"] else "empty"),
+        ("Inputs", element("ul", *inputs) if inputs else "files"),
+        ("Columns", ", ".join(shortened(name, 40) for name, _ in manifest["schema"][:ROWS])),
+    ]
+    return element(
+        "details",
+        element("summary", stage.name, " ", code(short(stage.key))),
+        facts(pairs),
+        *_settings(stage.operation),
+        class_="stage",
+    )
+
+
+def _settings(operation: Any) -> list[Markup]:
+    """Return the configuration of a stage, one block for the reader or operation and one for each step."""
+    described: list[tuple[str, Any]] = []
+    if operation.get("reader"):
+        described.append(("reads", operation["reader"]))
+    described += [(step["name"], step["transform"]) for step in operation.get("steps", [])]
+    if "class" in operation:
+        described.append((str(operation["operation"]), operation))
+    return [
+        element(
+            "p", element("span", name, class_="step"), " ", code(shortened(written(value), SETTINGS)), class_="settings"
+        )
+        for name, value in described[:ROWS]
+    ]
+
+
+def _verify(report: Report) -> Markup:
+    return element(
+        "div",
+        element("h3", "How to verify"),
+        element(
+            "p",
+            code("curate verify DIR"),
+            " reads the store at DIR again and names any file with a flipped byte. ",
+            code("curate run FILE --store DIR"),
+            " makes the result again from the inputs, into an empty folder too; its digest must be the one below.",
+        ),
+        facts([("Result", code(report.content)), ("Manifest", code(report.digest)), ("Recipe key", code(report.key))]),
+        class_="verify",
+    )

@@ -1,0 +1,98 @@
+"""Rights: under which licence the documents stand, who says so, and whether opt-out signals were looked at."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from transforms.schema import UNKNOWN
+from viewers.bars import Bar, Segment, chart
+from viewers.budget import ROWS
+from viewers.loading import Report, StageView
+from viewers.markup import Child, Markup, element, join
+from viewers.numbers import grouped, share
+from viewers.panels.panel import Panel
+from viewers.rights import Licence, OptOut, rights_of
+from viewers.tables import Mark, left_out, table
+from viewers.visible import shortened
+
+BASES: Final = {
+    "page": "declared in the page",
+    "source": "by the source’s own metadata",
+    "user": "asserted by the user of the recipe",
+    UNKNOWN: "nobody says",
+    "": "not recorded in the statistics",
+}
+
+SIGNALS: Final = {
+    "robots_txt": "robots.txt",
+    "robots_meta": "robots in page or header",
+    "tdm": "text and data mining reservation",
+}
+
+
+def rights(report: Report) -> Panel:
+    """Return the panel."""
+    body = join([_output(name, stage) for name, stage in list(report.outputs.items())[:ROWS]])
+    lede = "Look for “unknown”, and for who says what is said: an asserted licence is only as good as the assertion."
+    return Panel("rights", "Rights by source", lede, body)
+
+
+def _output(name: str, stage: StageView) -> Markup:
+    found = rights_of(stage)
+    documents = sum(row.documents for row in found.licences)
+    rows = [_licence(row, documents) for row in found.licences[:ROWS]]
+    columns = ("Source", "Licence", "Who says so", "Documents", "of all", "Characters")
+    words = frozenset({"Licence", "Who says so"})
+    built = table(f"Licences of {shortened(name)}", Mark.EXACT, columns, rows, words)
+    return join(
+        [
+            _picture(name, found.licences),
+            built,
+            left_out(len(found.licences) - len(rows), "rows"),
+            _optouts(found.optouts),
+        ]
+    )
+
+
+def _picture(name: str, licences: tuple[Licence, ...]) -> Markup | None:
+    by_source: dict[str, list[int]] = {}
+    for row in licences:
+        counts = by_source.setdefault(row.source, [0, 0])
+        counts[row.is_unknown] += row.documents
+    bars = [
+        Bar(
+            shortened(source),
+            (Segment(known, "kept"), Segment(unknown, "dropped")),
+            f"{grouped(known)} known, {grouped(unknown)} unknown",
+        )
+        for source, (known, unknown) in sorted(by_source.items())[:ROWS]
+    ]
+    return chart(f"Documents of {shortened(name)}", bars, (("kept", "licence known"), ("dropped", "unknown")))
+
+
+def _licence(row: Licence, documents: int) -> list[Child]:
+    return [
+        shortened(row.source),
+        element("strong", row.licence) if row.is_unknown else shortened(row.licence),
+        BASES.get(row.basis, shortened(row.basis)),
+        grouped(row.documents),
+        share(row.documents, documents),
+        grouped(row.characters),
+    ]
+
+
+def _optouts(optouts: tuple[OptOut, ...]) -> Markup:
+    if not optouts:
+        return element(
+            "p",
+            "Opt-out signals (robots.txt, robots in page or header, text and data mining reservation): the statistics "
+            "of this result do not hold the answers. Take them as not checked.",
+            class_="note",
+        )
+    rows = [
+        [shortened(row.source), SIGNALS.get(row.signal, shortened(row.signal)), row.answer, grouped(row.documents)]
+        for row in optouts[:ROWS]
+    ]
+    columns = ("Source", "Signal", "Answer", "Documents")
+    built = table("Opt-out signals", Mark.EXACT, columns, rows, frozenset({"Signal", "Answer"}))
+    return join([built, left_out(len(optouts) - len(rows), "rows")])

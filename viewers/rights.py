@@ -1,0 +1,77 @@
+"""Rights of the documents that a stage keeps: licence, who says so, and opt-out signals, from its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from transforms.schema import UNKNOWN
+from viewers.loading import StageView
+
+ALL: Final = "all sources"
+"""Stands for the source where statistics do not tell sources apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """Documents of one source, licence and basis; basis is "" where statistics do not say."""
+
+    source: str
+    licence: str
+    basis: str
+    documents: int
+    characters: int
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody said what the licence is."""
+        return self.licence in (UNKNOWN, "")
+
+
+@dataclass(frozen=True, slots=True)
+class OptOut:
+    """Documents of one source by the answer ("yes", "no", "not checked") to one opt-out signal."""
+
+    source: str
+    signal: str
+    answer: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """Rights of what a stage keeps, most documents first within a source."""
+
+    licences: tuple[Licence, ...]
+    optouts: tuple[OptOut, ...]
+
+
+def rights_of(stage: StageView) -> Rights:
+    """Return the rights of the documents that `stage` keeps."""
+    statistics = stage.statistics
+    return Rights(tuple(_licences(statistics, stage.sources)), tuple(_optouts(statistics)))
+
+
+def _licences(statistics: Mapping[str, Any], sources: tuple[str, ...]) -> list[Licence]:
+    found = [
+        Licence(source, licence, basis, counts["documents"], counts["characters"])
+        for source, licences in statistics.get("rights", {}).items()
+        for licence, bases in licences.items()
+        for basis, counts in bases.items()
+    ]
+    if not found:
+        source = sources[0] if len(sources) == 1 else ALL
+        groups = statistics.get("groups", {}).get("licence", {})
+        found = [Licence(source, name, "", g["documents"], g["characters"]) for name, g in groups.items()]
+    return sorted(found, key=lambda row: (row.source, -row.documents, row.licence, row.basis))
+
+
+def _optouts(statistics: Mapping[str, Any]) -> list[OptOut]:
+    found = [
+        OptOut(source, signal, answer, documents)
+        for source, signals in statistics.get("optout", {}).items()
+        for signal, answers in signals.items()
+        for answer, documents in answers.items()
+    ]
+    return sorted(found, key=lambda row: (row.source, row.signal, row.answer))

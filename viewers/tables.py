@@ -1,0 +1,97 @@
+"""Tables that anyone can read: a caption with its mark, scoped headers, a region that scrolls on narrow screens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from viewers.markup import Child, Markup, element, join
+from viewers.numbers import grouped
+
+
+class Mark(Enum):
+    """How far a number can be trusted: counted over everything, seen on samples, or estimated from a sketch."""
+
+    EXACT = "exact"
+    SAMPLED = "sampled"
+    SKETCHED = "sketched"
+
+
+MEANINGS: Final = {
+    Mark.EXACT: "counted over every document",
+    Mark.SAMPLED: "seen on the documents with the lowest digest of their text",
+    Mark.SKETCHED: "estimated from a sketch, error stated",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows under a heading of their own; the first cell of a row is its header."""
+
+    title: Child
+    rows: Sequence[Sequence[Child]]
+
+
+def mark(kind: Mark) -> Markup:
+    """Return the mark that stands beside a number or a caption."""
+    return element("span", kind.value, class_=f"mark {kind.value}")
+
+
+def table(
+    caption: str,
+    kind: Mark,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Child] | Group],
+    words: frozenset[str] = frozenset(),
+) -> Markup:
+    """Return a table; `columns` named in `words` hold words, the others numbers. The first column heads its rows."""
+    styles = ["words" if number == 0 or name in words else "number" for number, name in enumerate(columns)]
+    head = element(
+        "thead",
+        element("tr", *(element("th", name, scope="col", class_=s) for name, s in zip(columns, styles, strict=True))),
+    )
+    bodies = [_body(row, styles) for row in rows if isinstance(row, Group)]
+    plain = [row for row in rows if not isinstance(row, Group)]
+    bodies += [_body(Group(None, plain), styles)] if plain else []
+    inner = element("table", element("caption", caption, " ", mark(kind)), head, *bodies)
+    return element("div", inner, class_="scroll", role="region", aria_label=caption, tabindex="0")
+
+
+def _body(group: Group, styles: Sequence[str]) -> Markup:
+    heading = None
+    if group.title is not None:
+        cell = element("th", group.title, scope="rowgroup", colspan=len(styles))
+        heading = element("tr", cell, class_="group")
+    return element("tbody", heading, *(_row(row, styles) for row in group.rows))
+
+
+def _row(row: Sequence[Child], styles: Sequence[str]) -> Markup:
+    first, *others = row
+    cells = [element("td", cell, class_=style) for cell, style in zip(others, styles[1:], strict=True)]
+    return element("tr", element("th", first, scope="row", class_="words"), *cells)
+
+
+def facts(pairs: Sequence[tuple[str, Child]]) -> Markup:
+    """Return names and values as a definition list."""
+    return element(
+        "dl", *(element("div", element("dt", name), element("dd", value)) for name, value in pairs), class_="facts"
+    )
+
+
+def left_out(count: int, what: str) -> Markup | None:
+    """Return the sentence that says how much was left out, None when nothing was."""
+    if not count:
+        return None
+    return element("p", f"{grouped(count)} {what} left out to keep the page small.", class_="left-out")
+
+
+def code(value: str) -> Markup:
+    """Return `value` set as code: keys, digests, identifiers."""
+    return element("code", value)
+
+
+def paragraphs(*sentences: Child) -> Markup:
+    """Return each of `sentences` as a paragraph."""
+    return join([element("p", sentence) for sentence in sentences if sentence is not None])
