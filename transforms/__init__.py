@@ -1,6 +1,7 @@
 """Transforms: what happens to documents. Pure: Arrow in, Arrow out; no storage, no stages, no Ray."""
 
 from transforms.exact import exact
+from transforms.extraction import ExtractText
 from transforms.gopher import ENGLISH, GERMAN, GopherQuality, GopherRepetition
 from transforms.language import Language
 from transforms.minhash import MinHash
@@ -17,6 +18,7 @@ __all__ = [
     "ENGLISH",
     "GERMAN",
     "EditText",
+    "ExtractText",
     "GopherQuality",
     "GopherRepetition",
     "KeepIf",

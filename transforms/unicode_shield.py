@@ -6,7 +6,7 @@ the 5,116 characters that came with 15.0 and 15.1 is replaced by a letter or a s
 does not have, and put back afterwards. Characters that came later are unassigned in all three and treated alike.
 (Fifteen older characters changed `islower` or `isnumeric`, which no extractor asks about.)
 
-Cost: a few searches for pages without such characters, which is nearly all.
+Cost: one pass over the code points of pages that are not ASCII.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Final
+
+import numpy as np
 
 _LETTERS: Final = (
     "1123F-11240 11F02 11F04-11F10 11F12-11F33 1342F 13441-13446 1B132 1B155 1DF25-1DF2A 1E030-1E06D 1E4D0-1E4EB 2B739 "
@@ -37,8 +39,8 @@ def _points(ranges: str) -> Iterator[int]:
 
 _NEW_LETTERS: Final = frozenset(_points(_LETTERS))
 _NEW: Final = _NEW_LETTERS | frozenset(_points(_OTHERS))
-_NEW_BASIC: Final = tuple(chr(point) for point in sorted(_NEW) if point < 0x10000)
-_ANY_NEW: Final = re.compile(f"[{''.join(map(chr, sorted(_NEW)))}]")
+_IS_NEW: Final = np.zeros(0x110000, np.bool_)
+_IS_NEW[sorted(_NEW)] = True
 
 
 def shield(page: str) -> tuple[str, dict[int, str]]:
@@ -47,11 +49,12 @@ def shield(page: str) -> tuple[str, dict[int, str]]:
     The second part is for `str.translate`. A page with more kinds of them than there are stand-ins (512 symbols, 4,939
     letters) has the rest replaced by U+FFFD.
     """
-    if not _may_hold_new(page):
+    if page.isascii() and "&#" not in page:
         return page, {}
     references = _REFERENCE.findall(page) if "&#" in page else []
     referred = {int(hexadecimal, 16) if hexadecimal else int(decimal) for hexadecimal, decimal in references}
-    found = sorted({ord(character) for character in _ANY_NEW.findall(page)} | (referred & _NEW))
+    points = np.frombuffer(page.encode("utf-32-le", "surrogatepass"), np.uint32)  # a regex of this set is 100 × slower
+    found = sorted(set(points[_IS_NEW[points]].tolist()) | (referred & _NEW))
     if not found:
         return page, {}
     taken = {ord(character) for character in page} | referred
@@ -60,15 +63,6 @@ def shield(page: str) -> tuple[str, dict[int, str]]:
     standins = {new: next(letters if new in _NEW_LETTERS else others, 0xFFFD) for new in found}
     shielded = _REFERENCE.sub(lambda reference: _replaced(reference, standins), page).translate(standins)
     return shielded, {standin: chr(new) for new, standin in standins.items() if standin != 0xFFFD}
-
-
-def _may_hold_new(page: str) -> bool:
-    if "&#" in page:
-        return True
-    if page.isascii():
-        return False
-    supplementary = len(page.encode("utf-16-le")) > 2 * len(page)
-    return supplementary or any(character in page for character in _NEW_BASIC)
 
 
 def _replaced(reference: re.Match[str], standins: dict[int, int]) -> str:
