@@ -1,4 +1,4 @@
-"""Kills at every point and at random, by the program that the benchmarks run too; and what a failed check looks like."""
+"""Kills at every point and at random, by the program that the benchmarks run too; and how a failed check looks."""
 
 from __future__ import annotations
 
