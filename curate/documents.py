@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from curate.accounting import Accountant, ConservationError, LedgerRow, Step, sample_row
@@ -258,6 +259,7 @@ class Kept:
         groups = {
             name: batch.column(name).to_pylist() for name in ("source", "language", "licence", "topic") if name in names
         }
+        self._count_rights(batch)
         urls = batch.column("url").to_pylist() if "url" in names else [None] * batch.num_rows
         for position, text in enumerate(batch.column("text").to_pylist()):
             digest = text_digest(text)
@@ -276,6 +278,15 @@ class Kept:
             identity = batch.column("id")[position].as_py()
             if samples.wants(("kept", "", ""), digest, identity):
                 samples.offer(sample_row("kept", {}, batch, position, digest, shows))
+
+    def _count_rights(self, batch: pa.RecordBatch) -> None:
+        columns = {name: batch.column(name).to_pylist() for name in ("source", "licence", "licence_basis", "optout")}
+        sizes = pc.utf8_length(batch.column("text")).to_pylist()
+        for source, licence, basis, optout, size in zip(*columns.values(), sizes, strict=True):
+            add(self.counts, ["rights", source, licence, basis, "documents"], 1)
+            add(self.counts, ["rights", source, licence, basis, "characters"], size)
+            for signal, value in optout.items():
+                add(self.counts, ["optout", source, signal, value], 1)
 
     def statistics(self) -> Statistics:
         """Return the counters, the hosts (exact for the lowest digests, and how many there are), and the texts."""

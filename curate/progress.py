@@ -17,7 +17,7 @@ class Progress:
         """`done` of the `tasks` were there before; they count neither for rates nor as work."""
         self.title, self.tasks, self.total_bytes, self.reused = title, tasks, total_bytes, done
         self.stream = stream or sys.stderr
-        self.done = self.documents = self.bytes = 0
+        self.done = self.documents = self.bytes = self.shown_done = 0
         self.began = self.shown = time.monotonic()
         self.interval = TERMINAL_SECONDS if self.stream.isatty() else LOG_SECONDS
 
@@ -33,9 +33,11 @@ class Progress:
 
     def finish(self) -> None:
         """Show the last state."""
-        self._show(end="\n")
+        if self.stream.isatty() or not self.done or self.shown_done != self.done:
+            self._show(end="\n")
 
     def _show(self, end: str) -> None:
+        self.shown_done = self.done
         line = self.line(time.monotonic() - self.began)
         if self.stream.isatty():
             self.stream.write(f"\r\x1b[2K{line}{end}")
