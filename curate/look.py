@@ -50,7 +50,7 @@ def look(path: Path, count: int = 3) -> Iterator[str]:
         yield from _look_folder(path, count)
     elif not path.is_file():
         raise ConfigurationError(f"{path} is not there: give a file, a store, or a dataset in a store")
-    elif ".warc" in path.name:
+    elif ".warc" in path.name or ".arc" in path.name:
         yield from _look_archive(path, count)
     elif path.name.endswith(".parquet"):
         yield from _look_parquet(path, count)
