@@ -89,14 +89,18 @@ class Store:
         """Return the parsed JSON of `name`.
 
         Raises:
-            StoreError: the file is missing or is not JSON.
+            StoreError: the file is missing, or is not canonical JSON with a line break.
         """
         path = self.path(name)
         try:
-            return json.loads(path.read_bytes())
+            content = path.read_bytes()
+            value = json.loads(content)
+            if json_line(value) != content:  # a change that parses alike, as a blank
+                raise ValueError("not the canonical JSON that curate writes")
+            return value
         except FileNotFoundError:
             raise StoreError(f"{path} is missing: run the recipe again to make it") from None
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise StoreError(f"{path} is damaged ({error}): remove it and run the recipe again") from error
 
     def remove_stale_spool_files(self) -> int:
