@@ -23,7 +23,7 @@ import pyarrow as pa
 from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.schema import set_columns
 
-LAMBDA: Final = re.compile(r"\blambda\b")
+LAMBDA: Final = re.compile(r"\blambda\b", re.ASCII)
 
 
 class UserFunctionError(RuntimeError):
