@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 import time
+import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -120,7 +121,7 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     _add_recipe_options(command)
 
 
-def _outputs(options: argparse.Namespace) -> tuple[Recipe, Outputs, list[object]]:
+def _outputs(options: argparse.Namespace) -> tuple[Recipe, Outputs, list[types.ModuleType]]:
     loaded, module = load_recipe(options.recipe)
     pairs = [text.partition("=") for text in options.set]
     if wrong := [name for name, equals, _ in pairs if not equals or not name]:
@@ -145,7 +146,7 @@ def _run(options: argparse.Namespace) -> int:
         runner=options.runner,
         workers=options.workers,
         sample=options.sample,
-        modules=modules,  # type: ignore[arg-type]
+        modules=modules,
         started=started,
     )
     for name, dataset in result.outputs.items():

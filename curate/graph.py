@@ -110,6 +110,7 @@ def read_warc(
     licence: str | None = None,
     excerpts: bool = True,
     on_clash: str = "error",
+    max_damaged: float = 0.5,
 ) -> Dataset:
     """Read web archives below `root`: one record a response, its payload not yet text (apply `ExtractText`).
 
@@ -122,8 +123,18 @@ def read_warc(
         licence: SPDX id asserted for the whole source.
         excerpts: False forbids showing this source's texts in samples and pages.
         on_clash: "error", or "place" to tell apart different records that share a WARC-Record-ID.
+        max_damaged: largest share of the source's bytes that may lie in gaps; more stops the run.
     """
-    reader = Reader("warc", Path(root), pattern, source, licence=licence, excerpts=excerpts, on_clash=on_clash)
+    reader = Reader(
+        "warc",
+        Path(root),
+        pattern,
+        source,
+        licence=licence,
+        excerpts=excerpts,
+        on_clash=on_clash,
+        max_damaged=str(max_damaged),
+    )
     return Dataset(Read(reader), f"read {source}")
 
 
@@ -137,10 +148,22 @@ def read_jsonl(
     licence: str | None = None,
     excerpts: bool = True,
     on_clash: str = "error",
+    max_damaged: float = 0.5,
 ) -> Dataset:
     """Read JSON lines (plain, .gz, .zst) below `root`; further arguments as in `read_parquet`."""
     pairs = declared_columns(columns, "text")
-    reader = Reader("jsonl", Path(root), pattern, source, pairs, tuple(ignore), licence, on_clash, excerpts)
+    reader = Reader(
+        "jsonl",
+        Path(root),
+        pattern,
+        source,
+        pairs,
+        tuple(ignore),
+        licence,
+        on_clash,
+        excerpts,
+        max_damaged=str(max_damaged),
+    )
     return Dataset(Read(reader), f"read {source}")
 
 
@@ -154,6 +177,7 @@ def read_parquet(
     licence: str | None = None,
     excerpts: bool = True,
     on_clash: str = "error",
+    max_damaged: float = 0.5,
 ) -> Dataset:
     """Read Parquet files below `root`.
 
@@ -167,9 +191,21 @@ def read_parquet(
         licence: SPDX id asserted for the whole source.
         excerpts: False forbids showing this source's texts in samples and pages.
         on_clash: "error", or "place" to tell apart different records that share a key.
+        max_damaged: largest share of the source's bytes or rows that may lie in gaps; more stops the run.
     """
     pairs = declared_columns(columns, "text")
-    reader = Reader("parquet", Path(root), pattern, source, pairs, tuple(ignore), licence, on_clash, excerpts)
+    reader = Reader(
+        "parquet",
+        Path(root),
+        pattern,
+        source,
+        pairs,
+        tuple(ignore),
+        licence,
+        on_clash,
+        excerpts,
+        max_damaged=str(max_damaged),
+    )
     return Dataset(Read(reader), f"read {source}")
 
 
@@ -180,9 +216,11 @@ def read_files(
     source: str,
     licence: str | None = None,
     excerpts: bool = True,
+    max_damaged: float = 0.5,
 ) -> Dataset:
     """Read text and source files below `root`, each one document; arguments as in `read_parquet`."""
-    reader = Reader("files", Path(root), pattern, source, licence=licence, excerpts=excerpts)
+    damaged = str(max_damaged)
+    reader = Reader("files", Path(root), pattern, source, licence=licence, excerpts=excerpts, max_damaged=damaged)
     return Dataset(Read(reader), f"read {source}")
 
 

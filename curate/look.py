@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
-from transforms.extraction import ExtractText
 
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
@@ -25,6 +24,7 @@ from curate.readers.reader import Reader, declared_columns
 from curate.receipts import read_manifest
 from curate.run import open_result
 from curate.store import Store
+from transforms.extraction import ExtractText
 from transforms.outcome import Outcome
 
 SHOWN: Final = 800

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from curate.datasets import Dataset, Made, commit_dataset, has_dataset, open_dataset
 from curate.deduplication import Deduplication
@@ -13,7 +14,7 @@ from curate.inputs import FileUnit, FingerprintJob, InputFile, StatIndex, list_f
 from curate.jobs import Item, Job, TaskError
 from curate.journal import Journal
 from curate.progress import Progress
-from curate.readers.chunks import CHUNK_ROWS
+from curate.readers.chunks import CHUNK_ROWS, InputError
 from curate.readers.parquet import check_columns
 from curate.readers.reader import Reader
 from curate.receipts import Receipt, read_receipt
@@ -32,6 +33,7 @@ from curate.stages import (
     stage_key,
     unit_key,
 )
+from curate.statistics import merge_all
 from curate.store import Store, StoreError
 
 Units = Mapping[str, Sequence[FileUnit]]
@@ -159,9 +161,30 @@ def _run_documents(
         if stage.reader.keyed and len(mine) > 1:
             mine, inner = _without_repeats(stage, mine, receipts, engine)
             receipts = engine.receipts(job, _file_items(stage.reader, mine, transforms))
+        check_damage(stage.reader, receipts)
     return commit_dataset(
         engine.store, Made(stage.name, key, describe_stage(stage), inputs, stage.schema, receipts, tuple(inner))
     )
+
+
+def check_damage(reader: Reader, receipts: Sequence[Receipt]) -> None:
+    """Raise where more of a source is damaged than its budget allows.
+
+    Raises:
+        InputError: the message has the share, the reasons, and where to look.
+    """
+    counts = merge_all([receipt.statistics["reading"] for receipt in receipts if "reading" in receipt.statistics])
+    mine = counts.get(reader.source, {})
+    for unit, places in (("bytes", ("stored", "stream")), ("rows", ("row",))):
+        total = sum(mine.get("total", {}).get(place, 0) for place in places)
+        gaps = mine.get("gaps", {})
+        lost = sum(counted.get(place, 0) for counted in gaps.values() for place in places)
+        if total and Fraction(lost, total) > Fraction(reader.max_damaged):
+            raise InputError(
+                f"source {reader.source!r}: {lost:,} of {total:,} {unit} lie in gaps ({', '.join(sorted(gaps))}), more "
+                f"than the share {reader.max_damaged} of max_damaged. Is it the right reader for these files? The "
+                "ledgers of its shards have every gap; raise max_damaged to go on without them"
+            )
 
 
 def _file_items(reader: Reader, units: Sequence[FileUnit], transforms: Sequence[object]) -> list[Item]:

@@ -26,6 +26,9 @@ from curate.store import Store, StoreError, check_self_digest, json_line
 UNHASHED: Final = ("runs", "spool")
 """Folders of a store that nothing hashes."""
 
+REPORT: Final = "report.html"
+"""The page that `curate report` writes into a store: made from what is verified, and made again at any time."""
+
 
 @dataclass(slots=True)
 class Verification:
@@ -190,7 +193,7 @@ class _Verifier:
     def _strangers(self) -> None:
         for path in sorted(self.store.root.rglob("*")):
             name = self._name(path)
-            if path.is_dir() or name.split("/")[0] in UNHASHED or path in self.seen:
+            if path.is_dir() or name == REPORT or name.split("/")[0] in UNHASHED or path in self.seen:
                 continue
             if name.startswith("quarantine/") and self._is_read(path):
                 self._count(path)

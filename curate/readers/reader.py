@@ -55,6 +55,7 @@ class Reader:
         on_clash: what two records with one natural key and different bytes are: an "error", or told apart by "place".
         excerpts: False forbids excerpts of this source's texts in samples and pages.
         max_record_bytes: longer records are refused as "record too large".
+        max_damaged: largest share of the source's bytes (or rows) that may lie in gaps; more stops the run.
     """
 
     format: str
@@ -67,12 +68,15 @@ class Reader:
     on_clash: str = "error"
     excerpts: bool = True
     max_record_bytes: int = 64 << 20
+    max_damaged: str = field(default="0.5", metadata={"key": False})
 
     version = 1  # raised when what a reader makes of some file changes
 
     def __post_init__(self) -> None:
         if self.on_clash not in CLASHES:
             raise ConfigurationError(f"on_clash={self.on_clash!r} is not one of {', '.join(CLASHES)}")
+        if not 0 <= float(self.max_damaged) <= 1:
+            raise ConfigurationError(f"max_damaged={self.max_damaged}: give a share from 0 to 1")
         if not self.source or "/" in self.source:
             raise ConfigurationError(f"source={self.source!r}: give a name without '/'")
         reserved = {"id", "source", "origin", "optout", "licence_basis", "extra", "payload"} & {

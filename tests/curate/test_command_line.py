@@ -151,7 +151,7 @@ def test_report_writes_one_page_into_the_store(place, capsys):
     assert main(["report", "store"]) == 0
     path = place / "store" / "report.html"
     assert capsys.readouterr().out.strip() == str(path)
-    assert path.read_text("utf-8").startswith("<!doctype html>")
+    assert path.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert main(["verify", "store"]) == 0
 
 

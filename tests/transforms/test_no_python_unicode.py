@@ -14,8 +14,14 @@ BLANK = {"strip", "lstrip", "rstrip", "split", "rsplit", "splitlines"}  # withou
 CLASSES = ("\\w", "\\W", "\\d", "\\D", "\\s", "\\S", "\\b", "\\B")
 OURS = {"encoding_labels.py", "page_licence.py"}
 """Modules that split constants of their own, in ASCII, when they are imported."""
-LABELS = {"(detect_encoding(payload) or '').replace('_', '-').lower()"}
-"""Calls on names that a library gives, in ASCII, never on documents."""
+LABELS = {
+    "(detect_encoding(payload) or '').replace('_', '-').lower()",
+    "(found[1] or found[2]).decode('ascii').lower()",
+    "terms.upper()",
+    "port.upper()",
+    """(http_charset or '').strip('"\\' \\t').lower()""",
+}
+"""Calls on what is ASCII for certain: names that a library gives, matches of ASCII patterns."""
 CONSTANTS = {"names.split()", "ranges.split()"}
 
 
