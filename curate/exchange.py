@@ -101,12 +101,19 @@ def read_footer(path: Path) -> tuple[int, list[Block]]:
         size = file.seek(0, io.SEEK_END)
         file.seek(max(0, size - 16))
         tail = file.read()
-        if len(tail) < 16 or tail[8:] != MAGIC:
-            raise StoreError(f"{path} is no exchange file or is cut short: remove its shard folder and run again")
         length = int.from_bytes(tail[:8], "little")
+        if tail[8:] != MAGIC or length > size - 16:
+            raise _damaged(path)
         file.seek(size - 16 - length)
-        footer: dict[str, Any] = json.loads(file.read(length))
-    return footer["partitions"], [Block(*block) for block in footer["blocks"]]
+        try:
+            footer: dict[str, Any] = json.loads(file.read(length))
+            return footer["partitions"], [Block(*block) for block in footer["blocks"]]
+        except (ValueError, KeyError, TypeError):
+            raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> StoreError:
+    return StoreError(f"{path} is no exchange file or is cut short: remove its shard folder and run again")
 
 
 def read_partition(paths: Iterable[Path], partition: int, schema: pa.Schema) -> pa.Table:
@@ -117,10 +124,15 @@ def read_partition(paths: Iterable[Path], partition: int, schema: pa.Schema) -> 
         mine = [block for block in blocks if block.partition == partition]
         if mine:
             with path.open("rb") as file:
-                tables.extend(_decode(file, block) for block in mine)
+                tables.extend(_decode(path, file, block) for block in mine)
     return pa.concat_tables(tables).combine_chunks()
 
 
-def _decode(file: Any, block: Block) -> pa.Table:
+def _decode(path: Path, file: Any, block: Block) -> pa.Table:
     file.seek(block.offset)
-    return pa.ipc.open_stream(file.read(block.length)).read_all()
+    try:
+        return pa.ipc.open_stream(file.read(block.length)).read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(
+            f"{path} is damaged at byte {block.offset} ({error}): remove its shard folder and run again"
+        ) from error
