@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from curate.digests import digest_file, logical_type
+from transforms.outcome import canonical_json
 
 
 class ConfigurationError(ValueError):
@@ -33,7 +34,7 @@ def describe(value: Any) -> Any:
     if value is None or (isinstance(value, (bool, int, str)) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, enum.Enum):
-        return value.name
+        return {"enum": f"{type(value).__name__}.{value.name}"}
     if isinstance(value, (float, Decimal)):
         return {"decimal": str(value)}
     if isinstance(value, Fraction):
@@ -47,9 +48,9 @@ def describe(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [describe(item) for item in value]
     if isinstance(value, (set, frozenset)):
-        return {"set": sorted(describe(item) for item in value)}
+        return {"set": sorted((describe(item) for item in value), key=canonical_json)}
     if isinstance(value, Mapping):
-        return {str(name): describe(item) for name, item in value.items()}
+        return {"map": _describe_mapping(value)}
     if hasattr(value, "description"):
         return value.description()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -60,10 +61,17 @@ def describe(value: Any) -> Any:
     )
 
 
+def _describe_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
+    for name in value:
+        if not isinstance(name, str):
+            raise ConfigurationError(f"{name!r} cannot be part of a key as the key of a mapping: use strings there")
+    return {name: describe(item) for name, item in value.items()}
+
+
 def _describe_dataclass(value: Any) -> dict[str, Any]:
     described: dict[str, Any] = {"class": type(value).__name__}
-    if hasattr(value, "version") and isinstance(type(value).__dict__.get("version"), int):
-        described["version"] = value.version
+    if isinstance(version := getattr(type(value), "version", None), int):  # of the class: a field may be called so too
+        described["version"] = version
     if libraries := getattr(value, "libraries", ()):
         described["libraries"] = {library: installed_version(library) for library in libraries}
     fields = {
