@@ -1,4 +1,4 @@
-"""The demo: web pages, archives, books, code and licence texts to one deduplicated set of documents.
+"""The demo: books, code, licence texts, paragraphs in many languages, web pages and archives to one deduplicated set of documents.
 
     make demo
 
@@ -9,7 +9,7 @@ or step by step:
     curate run examples/demo.py --store demo-store
     curate report demo-store
 
-Five sources of different kinds go through the transforms that suit them, then all are compared with all: where two
+Six sources of different kinds go through the transforms that suit them, then all are compared with all: where two
 documents are near duplicates, the source named first keeps its copy.
 """
 
@@ -41,6 +41,10 @@ def demo(data: str = "demo-data") -> Outputs:
 
     licences = read_jsonl(f"{data}/licences", source="licences", columns={"key": "name", "licence": "licence"})
 
+    # A paragraph in each of some 700 languages: without thresholds, Language drops nothing and writes what it sees.
+    languages = read_jsonl(f"{data}/languages", source="languages", columns={"key": "name", "licence": "licence"})
+    languages = languages.apply(Language(), name="languages")
+
     web = read_warc(f"{data}/crawl", source="web").apply(
         ExtractText(),
         NormalizeText(),
@@ -62,6 +66,7 @@ def demo(data: str = "demo-data") -> Outputs:
         books,
         code,
         licences,
+        languages,
         web,
         archives,
         method=MinHash(threshold=0.8),

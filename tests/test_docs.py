@@ -1,0 +1,116 @@
+"""What the documentation says is checked against the code."""
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from curate.command_line import main
+from curate.datasets import SHARDS
+from curate.graph import Dataset
+from curate.ledger import KINDS, LEDGER, SAMPLE_KINDS, SAMPLES
+from curate.quarantine import REASONS
+from curate.recipe import Outputs, Recipe
+from transforms.schema import documents
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RECIPES = [*sorted((ROOT / "docs" / "recipes").glob("*.py")), ROOT / "examples" / "demo.py"]
+NEEDS = {"code.py": "group"}
+"""Recipes that wait for a method of `Dataset`: imported and built once it exists."""
+
+
+def blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+
+
+def load(path, source):
+    spec = importlib.util.spec_from_loader(path.stem, loader=None, origin=str(path))
+    module = importlib.util.module_from_spec(spec)
+    module.__file__ = str(path)
+    sys.modules[spec.name] = module
+    exec(compile(source, str(path), "exec"), module.__dict__)
+    return [value for value in vars(module).values() if isinstance(value, Recipe)]
+
+
+def build(recipe):
+    given = {name: name for name, parameter in recipe.parameters.items() if parameter.default is parameter.empty}
+    return recipe(**given)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+def test_code_blocks_of_a_page_run_and_their_recipes_build(page, tmp_path):
+    for number, block in enumerate(blocks(page)):
+        path = tmp_path / f"block{number}.py"
+        path.write_text(block)
+        for recipe in load(path, block):
+            assert isinstance(build(recipe), Outputs)
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
+def test_recipes_are_short_and_build_without_reading_anything(path):
+    if (method := NEEDS.get(path.name)) and not hasattr(Dataset, method):
+        pytest.skip(f"Dataset.{method} does not exist yet")
+    recipes = load(path, path.read_text("utf-8"))
+    assert recipes
+    for recipe in recipes:
+        assert str(build(recipe)).count("→") > 1
+        assert recipe.function.__doc__
+
+
+def test_readme_prints_the_digest_that_everyone_gets():
+    digests = json.loads((ROOT / "examples" / "digests.json").read_text())
+    assert digests["full"] in (ROOT / "README.md").read_text("utf-8")
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests.values())
+
+
+def test_readme_names_only_targets_of_the_makefile_and_files_that_are_there():
+    text = (ROOT / "README.md").read_text("utf-8")
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M)
+    named = {first or second for first, second in re.findall(r"`make ([a-z]+)`|^    make ([a-z]+)", text, re.M)}
+    assert {"demo", "test", "versions"} <= named <= set(targets)
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert (ROOT / link).exists(), link
+
+
+def test_commands_in_the_documentation_exist_with_their_options(capsys):
+    for page in PAGES:
+        for command, rest in re.findall(
+            r"curate (run|plan|verify|look|report|fetch)\b([^\n`]*)", page.read_text("utf-8")
+        ):
+            with pytest.raises(SystemExit):
+                main([command, "--help"])
+            text = capsys.readouterr().out
+            for option in re.findall(r"--[a-z]+", rest):
+                assert option in text, f"{page.name}: curate {command} has no {option}"
+
+
+def test_formats_page_names_every_column_and_kind():
+    text = (ROOT / "docs" / "formats.md").read_text("utf-8")
+    for schema in (LEDGER, SAMPLES, SHARDS, documents()):
+        for name in schema.names:
+            assert re.search(rf"\b{name}\b", text), name
+    for word in (*KINDS, *SAMPLE_KINDS, *REASONS):
+        assert f'"{word}"' in text, word
+
+
+def test_formats_page_names_every_field_of_receipts_manifests_and_statistics(tmp_path):
+    from curate.run import run
+    from curate.store import Store
+    from tests.curate.corpus import small_outputs, write_corpus
+
+    result = run(small_outputs(write_corpus(tmp_path / "in")), tmp_path / "store", runner="local")
+    store = Store(tmp_path / "store")
+    text = (ROOT / "docs" / "formats.md").read_text("utf-8")
+    receipt = next((tmp_path / "store" / "shards").glob("*/receipt.json"))
+    names = set(json.loads(receipt.read_text())) | set(result.stages[0].manifest)
+    names |= set(store.read_json(f"{result.folder.name}/manifest.json"))
+    for dataset in result.stages:
+        names |= set(dataset.statistics)
+        for step in dataset.statistics["steps"].values():
+            names |= {name for source in step["sources"].values() for name in source}
+    for name in names:
+        assert re.search(rf"\b{name}\b", text), name
