@@ -30,7 +30,8 @@ import pyarrow.parquet as pq
 
 from transforms.duplicates import jaccard_pairs, leading_bits, split_buckets, survivors, text_digests
 from transforms.minhash import MinHash, Sets, band_keys, shingle_sets, signatures, split_keys
-from transforms.segmentation import find_words, hash_words
+from transforms.segmentation import find_words
+from transforms.word_hashes import hash_words
 
 CORPUS: Final = Path(__file__).parents[2] / "shared" / "data" / "corpora" / "multidomain.parquet"
 BYTES: Final = {"small": 8_000_000, "full": 80_000_000}

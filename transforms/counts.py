@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from transforms.kernels import kernel
@@ -24,13 +23,11 @@ from transforms.segmentation import (
     count_characters,
     decode,
     find_words,
-    hash_words,
     text_buffers,
     trim,
 )
 from transforms.unicode_tables import ALPHABETIC, WHITESPACE
-
-Hashes = npt.NDArray[np.uint64]
+from transforms.word_hashes import Hashes, hash_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """MinHash over word 5-grams: which texts may be near-duplicates, without comparing all with all.
 
 A document is the set of its shingles: 64-bit hashes of `ngram` consecutive words (words as `find_words` sees them,
-lower-cased). Fewer words than `ngram` make one shingle of all of them; text without words ("!!!") is one shingle of
-its bytes; a text of no bytes has no shingle and must be dropped before. Two sets with Jaccard similarity J agree in one
-MinHash value with probability J; `rows` values make a band; texts that agree in all values of one band are candidates
-(Broder 1997; Leskovec, Rajaraman, Ullman, *Mining of Massive Datasets*, §3.4), which a verification then compares.
+folded as `transforms.word_hashes` says: lower case, one apostrophe). Fewer words than `ngram` make one shingle of all
+of them; text without words ("!!!") is one shingle of its bytes; a text of no bytes has no shingle and must be dropped
+before. Two sets with Jaccard similarity J agree in one MinHash value with probability J; `rows` values make a band;
+texts that agree in all values of one band are candidates (Broder 1997; Leskovec, Rajaraman, Ullman, *Mining of Massive
+Datasets*, §3.4), which a verification then compares.
 
 Hash family: h_k(x) = a_k·x + b_k mod 2^32, x the upper 32 bits of a shingle, a_k odd: linear permutations of the
 32-bit numbers (Bohman, Cooper, Frieze 2000), whose arithmetic is modulo 2^32 by definition; shingles are mixed well
@@ -32,9 +33,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from transforms.kernels import kernel
-from transforms.segmentation import find_words, hash_words, mix, text_buffers
+from transforms.segmentation import find_words, text_buffers
+from transforms.word_hashes import Hashes, hash_words, mix
 
-Hashes = npt.NDArray[np.uint64]
 Values = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
 

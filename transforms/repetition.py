@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from transforms.kernels import kernel
-from transforms.segmentation import Bytes, Flags, Int, Lines, Positions, Words, count_characters, hash_words, mix, trim
-
-Hashes = npt.NDArray[np.uint64]
+from transforms.segmentation import Bytes, Flags, Int, Lines, Positions, Words, count_characters, trim
+from transforms.word_hashes import Hashes, hash_words, mix
 
 LONGEST: Final = 10
 """The longest n-gram that is counted."""

@@ -27,7 +27,6 @@ import pyarrow as pa
 
 from transforms.kernels import kernel
 from transforms.unicode_tables import (
-    LOWER,
     PICTOGRAPHIC,
     WB_ALETTER,
     WB_DOUBLE_QUOTE,
@@ -155,19 +154,6 @@ def find_lines(text: pa.LargeStringArray) -> Lines:
     data, bounds = text_buffers(text)
     documents, starts, ends = _find_lines(data, bounds)
     return Lines(data, documents, starts, ends, _are_blank(data, starts, ends, WHITESPACE))
-
-
-def hash_words(words: Words) -> npt.NDArray[np.uint64]:
-    """Return a 64-bit hash of each word, over its code points in lower case (`LOWER`): one word in two cases is equal.
-
-    Not cryptographic: where a collision would decide about a document, verify.
-    """
-    return hash_spans(words.data, words.starts, words.ends)
-
-
-def hash_spans(data: Bytes, starts: Positions, ends: Positions) -> npt.NDArray[np.uint64]:
-    """Return the hash of `hash_words` for each data[start:end]."""
-    return _hash_spans(data, starts, ends, LOWER)
 
 
 def count_characters(data: Bytes, starts: Positions, ends: Positions) -> Positions:
@@ -395,32 +381,6 @@ def _trim(data: Bytes, starts: Positions, ends: Positions, whitespace: Flags) ->
                 new_ends[span] = following
             position = following
     return new_starts, new_ends
-
-
-@kernel
-def mix(value: np.uint64) -> np.uint64:
-    """Return the 64 bits of `value` well mixed (finaliser of MurmurHash3, a bijection)."""
-    value ^= value >> np.uint64(33)
-    value *= np.uint64(0xFF51AFD7ED558CCD)
-    value ^= value >> np.uint64(33)
-    value *= np.uint64(0xC4CEB9FE1A85EC53)
-    return value ^ value >> np.uint64(33)
-
-
-@kernel
-def _hash_spans(
-    data: Bytes, starts: Positions, ends: Positions, lower: npt.NDArray[np.int32]
-) -> npt.NDArray[np.uint64]:
-    hashes = np.empty(len(starts), np.uint64)
-    for span in range(len(starts)):
-        position, end = starts[span], ends[span]
-        value = np.uint64(0xCBF29CE484222325)
-        while position < end:
-            code_point, position = decode(data, position, end)
-            value = (value ^ np.uint64(lower[code_point])) * np.uint64(0x9E3779B97F4A7C15)
-            value ^= value >> np.uint64(32)
-        hashes[span] = mix(value)
-    return hashes
 
 
 @kernel

@@ -382,7 +382,7 @@ def test_composition_on_families_of_variants_equals_brute_force(prefer: tuple[st
 
 def test_collapsing_equal_texts_first_changes_no_survivor() -> None:
     """Equal texts have equal neighbours, so the sequential rule over all rows keeps the same ones."""
-    texts = variants(400, 3)
+    texts = variants(400, 4)
     run, truth = check_against_brute_force(texts, ("-length",), unseen_at_most=0)
     dropped = sequential_rule(rank_of(corpus(texts), ("-length",)), truth).keys()
     assert run.exact and dropped == run.keeper.keys() | run.exact.keys()
@@ -397,18 +397,18 @@ def licences() -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize(("prefer", "kept"), [(("-length",), 577), (("length",), 575), ((), 575)])
 def test_composition_on_licence_texts_equals_brute_force(prefer: tuple[str, ...], kept: int) -> None:
-    """713 real licences: near-copies, templates, growing versions. All 390 pairs become candidates (826 proposed)."""
+    """713 real licences: near-copies, templates, growing versions. All 392 pairs become candidates (775 proposed)."""
     _, texts = licences()
     run, truth = check_against_brute_force(texts, prefer, unseen_at_most=1)
-    assert len(truth) == 390 and len(run.exact) == 40
+    assert len(truth) == 392 and len(run.exact) == 40
     assert len(texts) - len(run.keeper) - len(run.exact) == kept
 
 
-def test_licence_pairs_differ_from_the_published_ones_by_one_document() -> None:
-    r"""The set's truth splits words by `\w+`: 393 pairs, 576 kept longest first. Ours: 390 pairs, 577 kept.
+def test_licence_pairs_are_the_published_ones_but_for_one() -> None:
+    r"""The set's truth splits words by `\w+`: 393 pairs, 576 kept longest first. Ours: 392 of them, 577 kept.
 
-    Three pairs differ, all with Zimbra-1.4 (.801, .808, .8125 there; .775, .783, .786 here). It has typographic
-    apostrophes: "party’s" and "party's" are two words to us, where `\w+` sees "party" and "s" in both. So it stays.
+    The missing pair, of YPL-1.0 and Zimbra-1.4, lies at .8005 there and at .798 here: they differ in numbers, and "1.0"
+    is one word to us where `\w+` sees "1" and "0". YPL-1.0 is the one survivor that Zimbra-1.4 resembles, so it stays.
     """
     ids, texts = licences()
     number = {name: i for i, name in enumerate(ids)}
@@ -417,12 +417,8 @@ def test_licence_pairs_differ_from_the_published_ones_by_one_document() -> None:
     published = {(min(pair), max(pair)): value for pair, value in published.items() if value >= Fraction(4, 5)}
     run, ours = check_against_brute_force(texts, ("-length",), unseen_at_most=1)
     assert len(published) == 393 and not ours.keys() - published.keys()
-    assert {(ids[a], ids[b]) for a, b in published.keys() - ours.keys()} == {
-        ("YPL-1.0", "Zimbra-1.4"),
-        ("YPL-1.1", "Zimbra-1.4"),
-        ("Zimbra-1.3", "Zimbra-1.4"),
-    }
+    assert {(ids[a], ids[b]) for a, b in published.keys() - ours.keys()} == {("YPL-1.0", "Zimbra-1.4")}
     theirs = sequential_rule(rank_of(corpus(texts), ("-length",)), published)
     assert len(texts) - len(theirs) == 576
-    assert {ids[d] for d in theirs.keys() - run.keeper.keys() - run.exact.keys()} == {"Zimbra-1.4"}
-    assert not (run.keeper.keys() | run.exact.keys()) - theirs.keys()
+    ours_gone = run.keeper.keys() | run.exact.keys()
+    assert {ids[d] for d in theirs.keys() - ours_gone} == {"Zimbra-1.4"} and not ours_gone - theirs.keys()

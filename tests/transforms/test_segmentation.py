@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from transforms import segmentation
 from transforms import unicode_tables as tables
-from transforms.segmentation import find_lines, find_words, hash_words
+from transforms.segmentation import find_lines, find_words
 
 
 def words(text: str) -> list[str]:
@@ -204,37 +204,6 @@ def test_lines_any_text_equal_plain_splitting(text: str) -> None:
     found = find_lines(pa.array([text], pa.large_string()))
     assert found.strings() == [expected]
     assert found.blank.tolist() == [all(tables.WHITESPACE[ord(c)] for c in line) for line in expected]
-
-
-def test_hash_words_case_is_folded_and_words_differ() -> None:
-    found = find_words(pa.array(["Straße STRASSE straße ÄB äb ab a b \u212a k", "ab"], pa.large_string()))
-    hashes = dict(zip((w for text in found.strings() for w in text), hash_words(found).tolist(), strict=True))
-    assert hashes["Straße"] == hashes["straße"] != hashes["STRASSE"]
-    assert hashes["ÄB"] == hashes["äb"] != hashes["ab"]
-    assert hashes["\u212a"] == hashes["k"]
-    assert len(set(hashes.values())) == 7
-
-
-def plain_hash(word: str) -> int:
-    mask, value = 2**64 - 1, 0xCBF29CE484222325
-    for character in word:
-        value = (value ^ int(tables.LOWER[ord(character)])) * 0x9E3779B97F4A7C15 & mask
-        value ^= value >> 32
-    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        value = (value ^ value >> 33) * factor & mask
-    return value ^ value >> 33
-
-
-@given(tricky_texts)
-@settings(deadline=None, derandomize=True, max_examples=200)
-def test_hash_words_any_text_equals_the_plain_function(text: str) -> None:
-    found = find_words(pa.array([text], pa.large_string()))
-    assert hash_words(found).tolist() == [plain_hash(word) for word in found.strings()[0]]
-
-
-def test_hash_words_value_is_the_one_that_earlier_versions_gave() -> None:
-    assert hash_words(find_words(pa.array(["Document"], pa.large_string()))).tolist() == [plain_hash("document")]
-    assert plain_hash("document") == 9300017645622014474
 
 
 def test_count_characters_multibyte_words_are_code_points() -> None:
