@@ -33,7 +33,7 @@ HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 """Media types that go through the extractor; "text/plain" is only decoded."""
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
-_CONTROLS: Final = {point: None for point in range(32) if point not in (9, 10, 12, 13)}
+_CONTROLS: Final = bytes(point for point in range(32) if point not in (9, 10, 12, 13))
 _BLANKS: Final = " \t\n\r\f\v\u00a0\u3000\ufeff\ufffd"
 _ENCODING: Final = pa.field("encoding", pa.large_string())
 _URL: Final = pa.field("url", pa.large_string())
@@ -123,11 +123,11 @@ class ExtractText:
         if refusal := _refusal(row["id"], bounds):
             return refusal
         decoded = decode(payload, row["http_charset"])
-        if refusal := self._undecodable(row["id"], decoded):
+        text, content = decoded.text, decoded.text.encode("utf-8")
+        if refusal := self._undecodable(row["id"], decoded, content):
             return refusal
-        text = decoded.text
         if is_html:
-            markup = measure_markup(text.encode("utf-8"), self.max_depth)
+            markup = measure_markup(content, self.max_depth)
             bounds += self._bounds(markup)
             extracted = _refusal(row["id"], bounds) or self._extract(row["id"], text, markup)
             if not isinstance(extracted, str):
@@ -151,15 +151,12 @@ class ExtractText:
             _Bound("too large", "nesting", markup.nesting, self.max_nesting),
         ]
 
-    def _undecodable(self, key: bytes, decoded: Decoded) -> Row | None:
-        text = decoded.text
-        bad = decoded.replaced + len(text) - len(text.translate(_CONTROLS))
-        if 1000 * bad <= self.max_undecodable * len(text):
+    def _undecodable(self, key: bytes, decoded: Decoded, content: bytes) -> Row | None:
+        bad, size = decoded.replaced + len(content) - len(content.translate(None, _CONTROLS)), len(decoded.text)
+        if 1000 * bad <= self.max_undecodable * size:
             return None
-        threshold = f"≤ {self.max_undecodable} / 1000"
-        return _drop(
-            key, "undecodable", "bad characters", bad, len(text), threshold, evidence={"encoding": decoded.encoding}
-        )
+        threshold, evidence = f"≤ {self.max_undecodable} / 1000", {"encoding": decoded.encoding}
+        return _drop(key, "undecodable", "bad characters", bad, size, threshold, evidence=evidence)
 
     def _extract(self, key: bytes, html: str, markup: Markup) -> str | Row:
         try:
