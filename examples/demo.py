@@ -1,4 +1,4 @@
-"""The demo: books, code, licence texts, paragraphs in many languages, web pages and archives to one deduplicated set of documents.
+"""The demo: books, code, licences, languages, web pages and archives to one deduplicated set of documents.
 
     make demo
 
