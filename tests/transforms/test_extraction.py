@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import pickle
 from typing import Any
 
 import pyarrow as pa
@@ -288,3 +290,39 @@ def test_wrong_settings_are_refused_when_they_are_made(wrong: dict[str, Any]) ->
 
 def test_empty_batch_gives_an_empty_outcome() -> None:
     assert extract().kept.num_rows == 0
+
+
+TRICKY = (
+    PAGE,
+    PAGE.replace("Imprint", LINK).replace("sheep", "\U0001fae8&#x1FA77;\u00e9"),
+    "<html><body>" + "<table>" + f"<tr><td>{WORDS[0]}<td>{WORDS[1]}" * 3 + "</table></body></html>",
+    f"<html><body><ul><li>{'<li>'.join(WORDS * 3)}</ul><pre>a\n  b\n</pre></body></html>",
+    f"<html><body><div>{'<br>'.join(WORDS)}</div><blockquote>{WORDS[2]}</blockquote></body></html>",
+    "<html><body></body></html>",
+    "<b>" * 300,
+    b"\xff\xfe\x00\xd8" + PAGE.encode("utf-16-le"),
+    PAGE.replace("Grass", "Gra\u00df").encode("cp1252"),
+    bytes(range(256)),
+)
+GOLDEN = {
+    "trafilatura": "1 d3e06224fde1159c",
+    "resiliparse": "1 9817a8e3e7680ef8",
+}
+"""Digests of what becomes of `TRICKY`. One that changes under the lock file means: raise `ExtractText.version`."""
+
+
+@pytest.mark.parametrize("extractor", EXTRACTORS)
+def test_outcome_changes_only_together_with_the_version(extractor: str) -> None:
+    outcome = extract(*TRICKY, extractor=extractor)
+    rows = [
+        [(row["id"].hex(), row["text"], row["encoding"], row["licence"]) for row in outcome.kept.to_pylist()],
+        [[row["id"].hex(), *map(str, list(row.values())[1:])] for row in outcome.dropped.to_pylist()],
+    ]
+    digest = hashlib.blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
+    assert f"{ExtractText.version} {digest}" == GOLDEN[extractor]
+
+
+def test_settings_survive_pickling_and_are_hashable() -> None:
+    transform = ExtractText("resiliparse", include=())
+    assert pickle.loads(pickle.dumps(transform)) == transform
+    assert hash(transform) != hash(ExtractText())
