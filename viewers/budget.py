@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from viewers.markup import Markup
+
+Item = TypeVar("Item")
 
 SAMPLE_BYTES: Final = 700_000
 """HTML of all samples on a page."""
@@ -23,16 +25,32 @@ ROWS: Final = 60
 """Rows of a table whose length follows the data."""
 
 
-def fitting(parts: Iterable[Markup], limit: int) -> tuple[list[Markup], int]:
-    """Return the first of `parts` whose UTF-8 bytes together stay within `limit`, and how many were left out."""
+def fitting(items: Sequence[Item], render: Callable[[Item], Markup], limit: int) -> list[Markup]:
+    """Return the first of `items` as HTML, as many as stay within `limit` bytes of UTF-8; nothing else is rendered."""
     taken: list[Markup] = []
     used = 0
-    left = 0
-    for part in parts:
-        size = len(part.html.encode())
-        if left or used + size > limit:
-            left += 1
-        else:
-            taken.append(part)
-            used += size
-    return taken, left
+    for item in items:
+        part = render(item)
+        used += len(part.html.encode())
+        if used > limit:
+            break
+        taken.append(part)
+    return taken
+
+
+def in_rounds(batches: Sequence[Sequence[Item]], render: Callable[[Item], Markup], limit: int) -> list[list[Markup]]:
+    """Return for each of `batches` its first items as HTML: the first of each, then the second of each, and so on.
+
+    It ends at the first item that does not fit into `limit` bytes; what comes after is not rendered.
+    """
+    taken: list[list[Markup]] = [[] for _ in batches]
+    used = 0
+    for turn in range(max(map(len, batches), default=0)):
+        for batch, made in zip(batches, taken, strict=True):
+            if turn < len(batch):
+                part = render(batch[turn])
+                used += len(part.html.encode())
+                if used > limit:
+                    return taken
+                made.append(part)
+    return taken

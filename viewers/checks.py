@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from viewers.flows import PLACES, Flow, Identity, all_flows
+from viewers.flows import Flow, Identity, all_flows, place_name
 from viewers.loading import Report, StageView
 from viewers.numbers import counted, grouped, share
 from viewers.rights import rights_of
@@ -138,7 +138,7 @@ def _gaps(flows: Iterable[Flow]) -> Check:
                 totals[place] = totals.get(place, 0) + amount
                 lost[place] = lost.get(place, 0) + flow.reading.amount("gaps", place)
     amounts = [
-        f"{grouped(lost[place])} of {grouped(totals[place])} {PLACES.get(place, place)}"
+        f"{grouped(lost[place])} of {grouped(totals[place])} {place_name(place)}"
         for place in sorted(totals)
         if lost[place] or not gaps
     ]

@@ -10,9 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from viewers.loading import Report, StageView
+from viewers.visible import shortened
 
 PLACES: Final = {"stored": "bytes of files", "stream": "bytes of decompressed streams", "row": "rows of files"}
 """Units in which readers measure records (`transforms.schema.PLACES`), in words."""
+
+
+def place_name(place: str) -> str:
+    """Return in words what a reader counts in `place`: "bytes of files"."""
+    return PLACES.get(place, shortened(place))
+
 
 Terms = tuple[tuple[str, int], ...]
 
@@ -80,9 +87,7 @@ class Reading:
         """Yield, per place, files = records + structural + refused + gaps."""
         for place in sorted(self.totals):
             right = tuple((kind, self.amount(kind, place)) for kind in KINDS)
-            yield Identity(
-                "bytes" if place != "row" else "rows", ((PLACES.get(place, place), self.totals[place]),), right
-            )
+            yield Identity("bytes" if place != "row" else "rows", ((place_name(place), self.totals[place]),), right)
 
 
 KINDS: Final = ("records", "structural", "refused", "gaps")

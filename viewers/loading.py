@@ -15,6 +15,7 @@ from curate.digests import short
 from curate.receipts import read_manifest
 from curate.run import open_result
 from curate.store import Store
+from viewers.visible import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class StageView:
     @property
     def title(self) -> str:
         """Name and short key."""
-        return f"{self.name} ({short(self.key)})"
+        return f"{shortened(self.name)} ({short(self.key)})"
 
     @property
     def operation(self) -> Mapping[str, Any]:

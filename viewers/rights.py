@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -47,13 +47,16 @@ class Rights:
     optouts: tuple[OptOut, ...]
 
 
-def rights_of(stage: StageView) -> Rights:
-    """Return the rights of the documents that `stage` keeps."""
-    statistics = stage.statistics
-    return Rights(tuple(_licences(statistics, stage.sources)), tuple(_optouts(statistics)))
+def rights_of(stage: StageView, order: Sequence[str] = ()) -> Rights:
+    """Return the rights of the documents that `stage` keeps, sources in `order`, others after these."""
+    place = {source: number for number, source in enumerate(order)}
+    licences = sorted(_licences(stage), key=lambda row: (place.get(row.source, len(place)), row.source))
+    optouts = sorted(_optouts(stage.statistics), key=lambda row: (place.get(row.source, len(place)), row.source))
+    return Rights(tuple(licences), tuple(optouts))
 
 
-def _licences(statistics: Mapping[str, Any], sources: tuple[str, ...]) -> list[Licence]:
+def _licences(stage: StageView) -> list[Licence]:
+    statistics, sources = stage.statistics, stage.sources
     found = [
         Licence(source, licence, basis, counts["documents"], counts["characters"])
         for source, licences in statistics.get("rights", {}).items()
@@ -64,7 +67,7 @@ def _licences(statistics: Mapping[str, Any], sources: tuple[str, ...]) -> list[L
         source = sources[0] if len(sources) == 1 else ALL
         groups = statistics.get("groups", {}).get("licence", {})
         found = [Licence(source, name, "", g["documents"], g["characters"]) for name, g in groups.items()]
-    return sorted(found, key=lambda row: (row.source, -row.documents, row.licence, row.basis))
+    return sorted(found, key=lambda row: (-row.documents, row.licence, row.basis))
 
 
 def _optouts(statistics: Mapping[str, Any]) -> list[OptOut]:
@@ -74,4 +77,4 @@ def _optouts(statistics: Mapping[str, Any]) -> list[OptOut]:
         for signal, answers in signals.items()
         for answer, documents in answers.items()
     ]
-    return sorted(found, key=lambda row: (row.source, row.signal, row.answer))
+    return sorted(found, key=lambda row: (row.signal, row.answer))

@@ -36,7 +36,7 @@ MASKS: Final = (MaskPII().email, MaskPII().ip)
 
 _MASK: Final = re.compile("(" + "|".join(map(re.escape, MASKS)) + ")")
 
-UNITS: Final = {"stored": "byte", "stream": "byte of the decompressed stream", "row": "row"}
+UNITS: Final = {"stored": ("byte", ""), "stream": ("byte", " of the decompressed stream"), "row": ("row", "")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,13 @@ def measure(sample: Mapping[str, Any]) -> Markup | None:
 def origin(sample: Mapping[str, Any]) -> Markup:
     """Return where the document is from, and its id."""
     place = sample["origin"]
-    unit = UNITS.get(place["place"], place["place"])
+    unit, of = UNITS.get(place["place"], (shortened(place["place"]), ""))
     address = None if sample["url"] is None else element("bdi", shortened(sample["url"], ADDRESS), class_="address")
     return element(
         "footer",
         element("span", f"{shortened(sample['source'])}, {counted(sample['characters'], 'character')}"),
         address,
-        element("span", element("bdi", shortened(place["uri"])), f" at {unit} {grouped(place['offset'])}"),
+        element("span", element("bdi", shortened(place["uri"])), f" at {unit} {grouped(place['offset'])}{of}"),
         element("code", sample["id"].hex(), title="id"),
         _evidence(sample["evidence"]),
     )

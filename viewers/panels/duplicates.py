@@ -137,7 +137,7 @@ def _samples(report: Report, stage: StageView) -> Markup:
     known = {sample["id"].hex(): sample for view in report.stages for sample in view.samples if sample["excerpt"]}
     found = [s for s in stage.samples if s["kind"] == "dropped" and s["reason"] != "empty text"]
     found.sort(key=lambda s: (s["reason"] != "near duplicate", s["text_digest"], s["id"]))
-    cards, omitted = fitting((_pair(sample, known, excerpts) for sample in found), DUPLICATE_BYTES)
+    cards = fitting(found, lambda sample: _pair(sample, known, excerpts), DUPLICATE_BYTES)
     heading = element("h3", "Pairs to read")
     if not cards:
         return join([heading, element("p", "No document goes because of another.", class_="note")])
@@ -146,7 +146,7 @@ def _samples(report: Report, stage: StageView) -> Markup:
         f"{counted(len(cards), 'pair')} in all. The text of a survivor is shown where it is among the samples. "
     )
     note = element("p", rule, mark(Mark.SAMPLED), class_="note")
-    return element("div", heading, note, *cards, left_out(omitted, "pairs"), class_="pairs")
+    return element("div", heading, note, *cards, left_out(len(found) - len(cards), "pairs"), class_="pairs")
 
 
 def _pair(sample: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], excerpts: Excerpts) -> Markup:
@@ -155,10 +155,10 @@ def _pair(sample: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], exc
     similarity = "–" if sample["numerator"] is None else ratio(sample["numerator"], sample["denominator"])
     header = element(
         "p",
-        sample["reason"],
+        shortened(sample["reason"]),
         ": Jaccard similarity ",
         element("b", similarity),
-        join([" · must be ", element("b", sample["threshold"])]) if sample["threshold"] else None,
+        join([" · must be ", element("b", shortened(sample["threshold"]))]) if sample["threshold"] else None,
         class_="measure",
     )
     other = known.get(survivor)

@@ -7,7 +7,7 @@ from typing import Final
 
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import ROWS, SOURCE_BYTES, fitting
-from viewers.flows import KINDS, PLACES, Flow, Identity, Lost, Reading, Step, flows_of
+from viewers.flows import KINDS, Flow, Identity, Lost, Reading, Step, flows_of, place_name
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, share
@@ -27,10 +27,10 @@ LEGEND: Final = (("kept", "goes on"), ("dropped", "dropped"))
 
 def funnel(report: Report) -> Panel:
     """Return the panel."""
-    sections = [_source(report, number, source) for number, source in enumerate(report.sources, 1)]
-    shown, omitted = fitting(sections, SOURCE_BYTES)
-    entries = tuple((f"source-{i}", shortened(s, 40)) for i, s in enumerate(report.sources[: len(shown)], 1))
-    body = join([_overview(report), *shown, left_out(omitted, "sources")])
+    sources = list(enumerate(report.sources, 1))
+    shown = fitting(sources, lambda numbered: _source(report, *numbered), SOURCE_BYTES)
+    entries = tuple((f"source-{number}", shortened(source, 40)) for number, source in sources[: len(shown)])
+    body = join([_overview(report), *shown, left_out(len(sources) - len(shown), "sources")])
     lede = "Look for the step at which a source loses most, then at its reasons: is that what you meant to remove?"
     return Panel("funnel", "Funnel by source", lede, body, entries)
 
@@ -79,7 +79,7 @@ def _reading(source: str, reading: Reading) -> Markup:
     places = sorted(reading.totals)
     columns = ["What the files hold", "Count"]
     for place in places:
-        columns += [_heading(place), f"of all {PLACES.get(place, place).split()[0]}"]
+        columns += [_heading(place), f"of all {place_name(place).split()[0]}"]
     groups = []
     for kind in KINDS:
         rows = [
@@ -112,7 +112,7 @@ def _amount(part: Lost, place: str, reading: Reading) -> tuple[Child, Child]:
 
 
 def _heading(place: str) -> str:
-    return PLACES.get(place, shortened(place)).capitalize()
+    return place_name(place).capitalize()
 
 
 def _picture(flows: Sequence[Flow]) -> Markup | None:

@@ -22,7 +22,7 @@ SETTINGS: Final = 3000
 
 def lineage(report: Report) -> Panel:
     """Return the panel."""
-    stages, omitted = fitting((_stage(stage) for stage in report.stages), LINEAGE_BYTES)
+    stages = fitting(report.stages, _stage, LINEAGE_BYTES)
     body = join(
         [
             draw_graph(report),
@@ -30,7 +30,7 @@ def lineage(report: Report) -> Panel:
             _versions(report.stages),
             element("h3", "Stages in detail"),
             *stages,
-            left_out(omitted, "stages"),
+            left_out(len(report.stages) - len(stages), "stages"),
             _verify(report),
         ]
     )
@@ -62,7 +62,9 @@ def _table(report: Report) -> Markup:
 def _versions(stages: Sequence[StageView]) -> Markup:
     found = sorted({behaviour for stage in stages for behaviour in behaviours(stage.operation)}, key=str)
     rows: list[list[Child]] = [
-        [shortened(b.name), shortened(b.version), ", ".join(b.libraries) or "none"] for b in found if b.name != "Column"
+        [shortened(b.name), shortened(b.version), ", ".join(map(shortened, b.libraries[:ROWS])) or "none"]
+        for b in found
+        if b.name != "Column"
     ]
     columns = ("Reader, transform or operation", "Behaviour version", "Libraries that reach its output")
     built = table("Versions", Mark.EXACT, columns, rows[:ROWS], frozenset(columns))
@@ -84,7 +86,7 @@ def _stage(stage: StageView) -> Markup:
     ]
     return element(
         "details",
-        element("summary", stage.name, " ", code(short(stage.key))),
+        element("summary", shortened(stage.name), " ", code(short(stage.key))),
         facts(pairs),
         *_settings(stage.operation),
         class_="stage",
@@ -101,7 +103,11 @@ def _settings(operation: Any) -> list[Markup]:
         described.append((str(operation["operation"]), operation))
     return [
         element(
-            "p", element("span", name, class_="step"), " ", code(shortened(written(value), SETTINGS)), class_="settings"
+            "p",
+            element("span", shortened(name), class_="step"),
+            " ",
+            code(shortened(written(value), SETTINGS)),
+            class_="settings",
         )
         for name, value in described[:ROWS]
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from transforms.schema import UNKNOWN
@@ -32,13 +33,13 @@ SIGNALS: Final = {
 
 def rights(report: Report) -> Panel:
     """Return the panel."""
-    body = join([_output(name, stage) for name, stage in list(report.outputs.items())[:ROWS]])
+    body = join([_output(name, stage, report.sources) for name, stage in list(report.outputs.items())[:ROWS]])
     lede = "Look for “unknown”, and for who says what is said: an asserted licence is only as good as the assertion."
     return Panel("rights", "Rights by source", lede, body)
 
 
-def _output(name: str, stage: StageView) -> Markup:
-    found = rights_of(stage)
+def _output(name: str, stage: StageView, order: Sequence[str]) -> Markup:
+    found = rights_of(stage, order)
     documents = sum(row.documents for row in found.licences)
     rows = [_licence(row, documents) for row in found.licences[:ROWS]]
     columns = ("Source", "Licence", "Who says so", "Documents", "of all", "Characters")
@@ -55,7 +56,7 @@ def _output(name: str, stage: StageView) -> Markup:
 
 
 def _picture(name: str, licences: tuple[Licence, ...]) -> Markup | None:
-    by_source: dict[str, list[int]] = {}
+    by_source: dict[str, list[int]] = {}  # known, unknown
     for row in licences:
         counts = by_source.setdefault(row.source, [0, 0])
         counts[row.is_unknown] += row.documents
@@ -65,7 +66,7 @@ def _picture(name: str, licences: tuple[Licence, ...]) -> Markup | None:
             (Segment(known, "kept"), Segment(unknown, "dropped")),
             f"{grouped(known)} known, {grouped(unknown)} unknown",
         )
-        for source, (known, unknown) in sorted(by_source.items())[:ROWS]
+        for source, (known, unknown) in list(by_source.items())[:ROWS]
     ]
     return chart(f"Documents of {shortened(name)}", bars, (("kept", "licence known"), ("dropped", "unknown")))
 
@@ -89,10 +90,16 @@ def _optouts(optouts: tuple[OptOut, ...]) -> Markup:
             "of this result do not hold the answers. Take them as not checked.",
             class_="note",
         )
-    rows = [
-        [shortened(row.source), SIGNALS.get(row.signal, shortened(row.signal)), row.answer, grouped(row.documents)]
-        for row in optouts[:ROWS]
+    found_signals = {row.signal for row in optouts}
+    signals = [*(s for s in SIGNALS if s in found_signals), *sorted(found_signals - set(SIGNALS))][:ROWS]
+    answers: dict[str, dict[str, list[str]]] = {}
+    for row in optouts:
+        found = answers.setdefault(row.source, {}).setdefault(row.signal, [])
+        found.append(f"{shortened(row.answer)} {grouped(row.documents)}")
+    rows: list[list[Child]] = [
+        [shortened(source), *(", ".join(found.get(signal, ["–"])[:ROWS]) for signal in signals)]
+        for source, found in list(answers.items())[:ROWS]
     ]
-    columns = ("Source", "Signal", "Answer", "Documents")
-    built = table("Opt-out signals", Mark.EXACT, columns, rows, frozenset({"Signal", "Answer"}))
-    return join([built, left_out(len(optouts) - len(rows), "rows")])
+    columns = ("Source", *(SIGNALS.get(signal, shortened(signal)) for signal in signals))
+    built = table("Opt-out signals: answers and documents", Mark.EXACT, columns, rows, frozenset(columns))
+    return join([built, left_out(len(answers) - len(rows), "sources")])

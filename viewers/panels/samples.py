@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from curate.ledger import SAMPLE_KINDS
 from curate.samples import PER_REASON
-from viewers.budget import SAMPLE_BYTES
+from viewers.budget import SAMPLE_BYTES, in_rounds
 from viewers.flows import flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Markup, element, join
@@ -44,17 +44,21 @@ class Batch:
     documents: int | None
 
 
+Texts = list[list[Mapping[str, Any]]]
+"""Samples by text: those with the same one stand together."""
+
+
 def samples(report: Report) -> Panel:
     """Return the panel."""
     batches = list(_batches(report))
     excerpts = Excerpts.of(report)
-    cards = [[card(first, others, excerpts) for first, *others in _by_text(batch)] for batch in batches]
-    shown = chosen([[len(made.html.encode()) for made in row] for row in cards], SAMPLE_BYTES)
-    sections = [_section(kind, batches, cards, shown) for kind in ORDER]
-    total = sum(len(row) for row in cards)
+    texts = [_by_text(batch) for batch in batches]
+    cards = in_rounds(texts, lambda same: card(same[0], same[1:], excerpts), SAMPLE_BYTES)
+    total, shown = sum(map(len, texts)), sum(map(len, cards))
+    sections = [_section(kind, batches, texts, cards) for kind in ORDER]
     rule = (
         f"Of each stage, transform and reason the up to {PER_REASON} documents with the lowest digest of their text; "
-        f"{grouped(sum(shown))} of {counted(total, 'text')} fit into {grouped(SAMPLE_BYTES // 1000)} kB. E-mail and IP "
+        f"{grouped(shown)} of {counted(total, 'text')} fit into {grouped(SAMPLE_BYTES // 1000)} kB. E-mail and IP "
         "addresses are masked, long texts shortened. Where only white space changed, · stands for a space, → for a "
         "tab, ↵ for a line break. "
     )
@@ -65,18 +69,6 @@ def samples(report: Report) -> Panel:
         "threshold stands in the right place."
     )
     return Panel("samples", "Kept, dropped, near misses", lede, body, entries)
-
-
-def chosen(sizes: list[list[int]], limit: int) -> list[int]:
-    """Return how many samples of each batch to show: one more of each in turn while the bytes stay within `limit`."""
-    counts = [0] * len(sizes)
-    used = 0
-    for turn in range(max(map(len, sizes), default=0)):
-        for number, row in enumerate(sizes):
-            if turn == counts[number] and turn < len(row) and used + row[turn] <= limit:
-                counts[number] += 1
-                used += row[turn]
-    return counts
 
 
 def _batches(report: Report) -> Iterable[Batch]:
@@ -94,7 +86,7 @@ def _batches(report: Report) -> Iterable[Batch]:
             yield Batch(stage, *key, tuple(found[key]), documents)
 
 
-def _by_text(batch: Batch) -> list[list[Mapping[str, Any]]]:
+def _by_text(batch: Batch) -> Texts:
     found: dict[bytes, list[Mapping[str, Any]]] = {}
     for sample in batch.samples:
         found.setdefault(sample["text_digest"], []).append(sample)
@@ -115,15 +107,11 @@ def _anchor(kind: str) -> str:
     return f"samples-{kind.replace(' ', '-')}"
 
 
-def _section(kind: str, batches: list[Batch], cards: list[list[Markup]], shown: list[int]) -> Markup:
-    groups = [
-        _batch(batch, row[:count])
-        for batch, row, count in zip(batches, cards, shown, strict=True)
-        if batch.kind == kind and count
-    ]
-    mine = [(len(row), count) for batch, row, count in zip(batches, cards, shown, strict=True) if batch.kind == kind]
-    nothing = None if groups else element("p", "None.", class_="note")
-    omitted = left_out(sum(there - count for there, count in mine), "texts")
+def _section(kind: str, batches: list[Batch], texts: list[Texts], cards: list[list[Markup]]) -> Markup:
+    mine = [row for row in zip(batches, texts, cards, strict=True) if row[0].kind == kind]
+    groups = [_batch(batch, made) for batch, _, made in mine if made]
+    nothing = None if any(there for _, there, _ in mine) else element("p", "None.", class_="note")
+    omitted = left_out(sum(len(there) - len(made) for _, there, made in mine), "texts")
     return element(
         "section",
         element("h3", TITLES[kind], id=_anchor(kind)),

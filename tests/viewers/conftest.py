@@ -1,0 +1,37 @@
+"""A store for the pages: two sources with hostile texts, made once by the engine in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from curate.store import Store
+from tests.viewers.browser import Browser, find_chromium
+from tests.viewers.stores import Made, make_store
+from viewers import write_report
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "browser: opens a page in Chromium")
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make_store(tmp_path_factory.mktemp("viewers"))
+
+
+@pytest.fixture(scope="session")
+def page(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    return write_report(Store(made.root), made.folder, path)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = find_chromium()
+    if program is None:
+        pytest.skip("no Chromium on PATH")
+    with Browser(program) as opened:
+        yield opened
