@@ -82,14 +82,21 @@ class LocalRunner:
 
 
 class RayRunner:
-    """Runs items as Ray tasks, at most `WINDOW` per worker in flight; lost workers are retried, errors are not.
+    """Runs items as Ray tasks, at most `window` per worker in flight; lost workers are retried, errors are not.
 
-    Ray starts with the first item that there is to run. Make one with `ray_runner`, which stops it.
+    Ray starts with the first item that there is to run, unless this process is connected to one already. Make a runner
+    with `ray_runner`, which stops what was started.
     """
 
-    def __init__(self, workers: int, modules: Sequence[types.ModuleType], before: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        workers: int,
+        modules: Sequence[types.ModuleType] = (),
+        before: Callable[[], None] = lambda: None,
+        window: int = WINDOW,
+    ) -> None:
         """`modules` are shipped by value; `before` is called once, just before Ray starts."""
-        self.workers, self.modules, self.before = workers, modules, before
+        self.workers, self.modules, self.before, self.window = workers, modules, before, window
         self.started = False
 
     def run(self, job: Job, items: Sequence[Item]) -> Iterator[Attempt]:
@@ -103,7 +110,7 @@ class RayRunner:
         flying: dict[Any, Item] = {}
         try:
             while True:
-                while len(flying) < self.workers * WINDOW and (item := next(waiting, None)) is not None:
+                while len(flying) < self.workers * self.window and (item := next(waiting, None)) is not None:
                     flying[remote.remote(shipped, item)] = item
                 if not flying:
                     return
@@ -115,7 +122,9 @@ class RayRunner:
                 ray.cancel(reference, force=False)
 
     def _start(self) -> None:
-        if not self.started:
+        import ray
+
+        if not ray.is_initialized():
             self.before()
             _start_ray(self.workers, self.modules)
             self.started = True
