@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import zstandard
 
 MAX_HEADER: Final = 1 << 16
