@@ -131,6 +131,8 @@ class _Assembler:
                 return
             self.keys.append((identity, digest))
         self._count_of("records", "read", event)
+        if event.replaced:
+            self._count("replaced", "lone surrogates", event.replaced)
         self.ids.append(identity)
         self.origins.append(origin)
         self.ordinals.append(ordinal)
@@ -145,8 +147,8 @@ class _Assembler:
             return document_id(self.reader.source, key, *place)
         return document_id(self.reader.source, key, origin["part"])
 
-    def _count(self, name: str, place: str, amount: int) -> None:
-        add(self.counts, (self.reader.source, name, place), amount)
+    def _count(self, group: str, name: str, amount: int) -> None:
+        add(self.counts, (self.reader.source, group, name), amount)
 
     def _count_of(self, group: str, name: str, event: Read | Refused | Structural | Gap) -> None:
         add(self.counts, (self.reader.source, group, name, "count"), 1)

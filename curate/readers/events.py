@@ -23,6 +23,7 @@ class Read:
         part: sub-index for readers that make many documents of one record; only part 0 counts for the tiling.
         key: the natural key that the record itself carries, if any (WARC-Record-ID, a key column).
         values: column values.
+        replaced: how many lone surrogates in them became U+FFFD.
     """
 
     place: str
@@ -31,6 +32,7 @@ class Read:
     part: int
     key: bytes | None
     values: dict[str, object]
+    replaced: int = 0
 
 
 @dataclass(frozen=True, slots=True)

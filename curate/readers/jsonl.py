@@ -8,20 +8,23 @@ damage, what was readable is kept and the rest of the file is a gap in stored by
 from __future__ import annotations
 
 import json
+import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final
 
 import zstandard
 
-from curate.readers.events import End, Event, Gap, Read, Refused, Structural
+from curate.readers.events import End, Event, Gap, Refused, Structural
 from curate.readers.reader import Reader
-from transforms.outcome import canonical_json
+from curate.readers.rows import Number, row_event
 
 BLOCK: Final = 1 << 20
 GZIP_BLOCK: Final = 64 << 10
 ZSTD_BLOCK: Final = 4 << 10
-REPLACEMENT: Final = "\ufffd"
+DEEPEST: Final = 200  # levels: a count, because how deep Python itself goes differs between its versions
+
+_BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
 
 
 class _Stored:
@@ -61,7 +64,7 @@ class _Stored:
             pending = member.rest
             if member.ended:
                 began, member = self.taken - len(pending), start()
-        if member.begun:
+        if member.begun or not self.taken:  # a compressed file of no bytes is cut short too
             self.damage = (self.taken, "truncated", f"the member that begins at byte {began} does not end")
 
 
@@ -80,8 +83,8 @@ class _Gzip:
             before = self._inflate.copy()
             try:
                 out = self._inflate.decompress(pending, BLOCK)
-            except zlib.error as error:
-                self.problem = str(error)[:200]
+            except zlib.error:
+                self.problem = "gzip"
                 self.read = len(data) - len(pending)
                 yield from self._salvage(before, pending)
                 return
@@ -115,8 +118,8 @@ class _Zstandard:
         self.begun = True
         try:
             out = self._inflate.decompress(data)
-        except zstandard.ZstdError as error:
-            self.problem = str(error)[:200]
+        except zstandard.ZstdError:
+            self.problem = "zstd"
             return
         if out:
             yield out
@@ -168,72 +171,32 @@ def _event(line: bytes | None, length: int, offset: int, place: str, reader: Rea
         return refused("record too large", f"{length} bytes")
     if not line.strip():
         return Structural(place, offset, length, "blank line")
+    if _depth(line) > DEEPEST:
+        return refused("nested too deep", f"more than {DEEPEST} levels")
     try:
-        value = json.loads(line.decode("utf-8"), parse_float=str, parse_constant=_refuse_constant)
+        text = line.decode("utf-8-sig" if offset == 0 else "utf-8")
+        value = json.loads(text, parse_float=Number, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         return refused("not UTF-8", f"byte {error.start} of the line")
-    except RecursionError:
-        return refused("not JSON", "nested too deep")
-    except ValueError as error:
-        return refused("not JSON", str(error)[:200])
+    except ValueError:
+        return refused("not JSON")  # what Python says about it differs between its versions
     if not isinstance(value, dict):
         return refused("not an object", type(value).__name__)
     return row_event(value, reader, place, offset, length)
 
 
+def _depth(line: bytes) -> int:
+    """Return how deep brackets are nested outside strings, counted up to just above `DEEPEST`."""
+    if line.count(b"[") + line.count(b"{") <= DEEPEST:
+        return 0
+    depth = deepest = 0
+    for token in _BRACKETS.finditer(line):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(token[0], 0)
+        deepest = max(deepest, depth)
+        if deepest > DEEPEST:
+            break
+    return deepest
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
-
-
-def row_event(value: Mapping[str, Any], reader: Reader, place: str, offset: int, length: int) -> Event:
-    """Return the event of one row given as a mapping: declared columns by type, everything else into `extra`."""
-    rest = {name: item for name, item in value.items() if name not in reader.ignore}
-    values: dict[str, Any] = {}
-    key: bytes | None = None
-    for ours, column in reader.columns:
-        item = rest.get(column.name)
-        if not _fits(item, column.type) and not (ours == "key" and isinstance(item, int)):
-            continue  # it stays in rest, and so in extra
-        rest.pop(column.name, None)
-        if ours == "key":
-            key = None if item is None else str(item).encode("utf-8", "replace")
-        else:
-            values[ours] = _mend(item) if isinstance(item, str) else item
-    text = values.get("text")
-    if text is None:
-        return Refused(place, offset, length, "no text", f"no string in {dict(reader.columns)['text'].name!r}", key)
-    values["extra"] = _mend(canonical_json(_canonical(rest))) if rest else None
-    return Read(place, offset, length, 0, key, values)
-
-
-def _fits(item: Any, kind: str) -> bool:
-    if item is None:
-        return True
-    if kind == "int64":
-        return isinstance(item, int) and not isinstance(item, bool) and -(2**63) <= item < 2**63
-    if kind == "timestamp":
-        return not isinstance(item, (str, bool))
-    return isinstance(item, {"string": str, "bool": bool}[kind])
-
-
-def _mend(text: str) -> str:
-    """Return `text` with lone surrogates, which no UTF-8 can hold, replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "".join(REPLACEMENT if "\ud800" <= character <= "\udfff" else character for character in text)
-    return text
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _canonical(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_canonical(item) for item in value]
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    return str(value)

@@ -26,6 +26,9 @@ TYPES: Final[Mapping[str, pa.DataType]] = {
 }
 """Types of declared columns. Fractions are declared as "string": datasets hold no floats of unknown rounding."""
 
+SPECIAL: Final[Mapping[str, str]] = {"text": "string", "licence": "string", "crawled_at": "timestamp"}
+"""Our own columns that readers fill, and their types."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -73,6 +76,9 @@ class Reader:
     version = 1  # raised when what a reader makes of some file changes
 
     def __post_init__(self) -> None:
+        for name, column in self.columns:
+            if SPECIAL.get(name, column.type) != column.type:
+                raise ConfigurationError(f"column {name!r} is a {SPECIAL[name]}, not {column.type}")
         if self.on_clash not in CLASHES:
             raise ConfigurationError(f"on_clash={self.on_clash!r} is not one of {', '.join(CLASHES)}")
         if not 0 <= float(self.max_damaged) <= 1:
@@ -108,5 +114,8 @@ class Reader:
 
 def declared_columns(columns: Mapping[str, str | Column] | None, text: str) -> tuple[tuple[str, Column], ...]:
     """Return `columns` as pairs in the order given; `text` is the input column of the text unless they name one."""
-    given = {name: column if isinstance(column, Column) else Column(column) for name, column in (columns or {}).items()}
+    given = {
+        name: column if isinstance(column, Column) else Column(column, SPECIAL.get(name, "string"))
+        for name, column in (columns or {}).items()
+    }
     return tuple({"text": Column(text), **given}.items())

@@ -316,7 +316,7 @@ def test_wrong_path_is_an_error_before_any_work(tmp_path: Path, root: str, patte
 def test_parquet_file_without_a_declared_column_is_an_error_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table({"content": ["x"], "n": [1]}), tmp_path / "in" / "a.parquet")
-    with pytest.raises(ConfigurationError, match=r"has no column text; its columns are content, n"):
+    with pytest.raises(ConfigurationError, match=r"has no one column text; its columns are content, n"):
         run_on(Outputs(read_parquet(tmp_path / "in", source="s")), tmp_path / "store")
 
 
