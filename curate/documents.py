@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from curate.accounting import Accountant, ConservationError, LedgerRow, Step, sample_row
-from curate.digests import text_digest
+from curate.accounting import Accountant, ConservationError, LedgerRow, Step
+from curate.conservation import check_documents
 from curate.inputs import FileUnit, open_hashed
 from curate.jobs import Item
+from curate.kept import Kept
 from curate.ledger import LEDGER, SAMPLES
 from curate.quarantine import Quarantine, read_quarantine
 from curate.readers.chunks import CHUNK_ROWS, Chunk, chunks_of
@@ -29,7 +28,7 @@ from curate.readers.open import read_events
 from curate.readers.reader import Reader
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_receipt, shard_folder
 from curate.samples import Samples
-from curate.statistics import Statistics, add, distinct, least, length_bin, merge, text_sum
+from curate.statistics import Statistics, merge
 from curate.store import Store, StoreError
 from curate.writer import Written, write_parquet
 from transforms.outcome import canonical_json, rows
@@ -241,149 +240,3 @@ class _Fixed:
 
 def _detail(detail: str) -> str:
     return canonical_json({"detail": mask_excerpt(detail)})
-
-
-class Kept:
-    """Statistics of the documents that a shard keeps."""
-
-    def __init__(self) -> None:
-        self.counts: Statistics = {}
-        self.hosts: dict[str, Statistics] = {}
-        self.digests: list[bytes] = []
-
-    def count(self, batch: pa.RecordBatch, samples: Samples, shows: Any) -> None:
-        """Add the documents of `batch`, and offer them as samples of what is kept."""
-        if batch.schema.get_field_index("text") < 0:
-            return
-        names = set(batch.schema.names)
-        groups = {
-            name: batch.column(name).to_pylist() for name in ("source", "language", "licence", "topic") if name in names
-        }
-        self._count_rights(batch)
-        urls = batch.column("url").to_pylist() if "url" in names else [None] * batch.num_rows
-        for position, text in enumerate(batch.column("text").to_pylist()):
-            digest = text_digest(text)
-            self.digests.append(digest)
-            size = len(text)
-            for name, values in groups.items():
-                value = "null" if values[position] is None else str(values[position])
-                add(self.counts, ["groups", name, value, "documents"], 1)
-                add(self.counts, ["groups", name, value, "characters"], size)
-            add(self.counts, ["lengths", groups["source"][position], length_bin(size)], 1)
-            url = urls[position]
-            if url is not None:
-                host = self.hosts.setdefault(host_of(url), {"documents": 0, "characters": 0})
-                host["documents"] += 1
-                host["characters"] += size
-            identity = batch.column("id")[position].as_py()
-            if samples.wants(("kept", "", ""), digest, identity):
-                samples.offer(sample_row("kept", {}, batch, position, digest, shows))
-
-    def _count_rights(self, batch: pa.RecordBatch) -> None:
-        columns = {name: batch.column(name).to_pylist() for name in ("source", "licence", "licence_basis", "optout")}
-        sizes = pc.utf8_length(batch.column("text")).to_pylist()
-        for source, licence, basis, optout, size in zip(*columns.values(), sizes, strict=True):
-            add(self.counts, ["rights", source, licence, basis, "documents"], 1)
-            add(self.counts, ["rights", source, licence, basis, "characters"], size)
-            for signal, value in optout.items():
-                add(self.counts, ["optout", source, signal, value], 1)
-
-    def statistics(self) -> Statistics:
-        """Return the counters, the hosts (exact for the lowest digests, and how many there are), and the texts."""
-        if not self.digests:
-            return {"texts": {"count": 0, "multiset": text_sum([])}}
-        return {
-            **self.counts,
-            "hosts": {"most": least(self.hosts), "distinct": distinct(host.encode() for host in self.hosts)},
-            "texts": {"count": len(self.digests), "multiset": text_sum(self.digests)},
-        }
-
-
-FLOWS: Final = ("documents_in", "documents_out", "characters_in", "characters_out", "payload_bytes_in")
-
-
-def host_of(url: str) -> str:
-    """Return the host of `url` in lower case, without user, port or path; "" where there is none."""
-    rest = url.partition("://")[2]
-    for end in "/?#\\":
-        rest = rest.partition(end)[0]
-    host = rest.rpartition("@")[2]
-    if not host.startswith("["):
-        host = host.partition(":")[0]
-    return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in host[:255])
-
-
-def check_documents(receipt: Receipt, label: str) -> None:
-    """Raise unless documents and code points of a receipt add up: read = kept + dropped, step by step.
-
-    Raises:
-        ConservationError: they do not; the message has both sides.
-    """
-    statistics = receipt.statistics
-    for source, counts in statistics.get("reading", {}).items():
-        _check_reading(source, counts, label)
-    steps = [statistics["steps"][index] for index in sorted(statistics["steps"])]
-    part = receipt.files.get("part.parquet")
-    out = (part.rows or 0) if part else 0
-    flow = [_totals(step) for step in steps]
-    for step, totals in zip(steps, flow, strict=True):
-        _check_step(step["name"], totals, label)
-    for before, after in pairwise(flow):
-        if before["documents_out"] != after["documents_in"] or before["characters_out"] != after["characters_in"]:
-            raise ConservationError(f"{label}: {before} went out of one step, {after} into the next")
-    _check_read(statistics, flow[0]["documents_in"] if flow else out, label)
-    if flow and flow[-1]["documents_out"] != out:
-        raise ConservationError(
-            f"{label}: {flow[-1]['documents_out']} documents left the last step, {out} were written"
-        )
-
-
-def _check_reading(source: str, counts: Statistics, label: str) -> None:
-    """Raise unless records, refused and structural records and gaps add up to the file, in each unit."""
-    sums = dict.fromkeys(counts.get("total", {}), 0)
-    for group in ("records", "refused", "structural", "gaps"):
-        for counted in counts.get(group, {}).values():
-            for place, length in counted.items():
-                if place != "count":
-                    sums[place] = sums.get(place, 0) + length
-    if sums != counts.get("total", {}):
-        raise ConservationError(f"{label}, {source}: records and gaps add up to {sums}, the file has {counts['total']}")
-
-
-def _check_read(statistics: Statistics, entered: int, label: str) -> None:
-    """Raise unless the records read are the documents that entered the first step, but for quarantined ones."""
-    if "reading" not in statistics:
-        return
-    read = sum(counts.get("records", {}).get("read", {}).get("count", 0) for counts in statistics["reading"].values())
-    kept_back = _totals(statistics["quarantine"])["dropped"] if "quarantine" in statistics else 0
-    if read != entered + kept_back:
-        raise ConservationError(f"{label}: {read} records were read, {entered} entered, {kept_back} are quarantined")
-
-
-def _totals(step: Statistics) -> dict[str, int]:
-    totals = dict.fromkeys((*FLOWS, "dropped", "dropped_characters", "cut", "inserted"), 0)
-    for source in step["sources"].values():
-        for name in FLOWS:
-            totals[name] += source.get(name, 0)
-        for reasons in source.get("dropped", {}).values():
-            for counted in reasons.values():
-                totals["dropped"] += counted["documents"]
-                totals["dropped_characters"] += counted["characters"]
-        for edit in source.get("edits", {}).values():
-            totals["cut"] += edit["cut"]
-            totals["inserted"] += edit["inserted"]
-    return totals
-
-
-def _check_step(name: str, totals: dict[str, int], label: str) -> None:
-    if totals["documents_in"] != totals["documents_out"] + totals["dropped"]:
-        raise ConservationError(
-            f"{label}, {name}: {totals['documents_in']} documents in, {totals['documents_out']} out, "
-            f"{totals['dropped']} dropped"
-        )
-    if totals["payload_bytes_in"]:
-        return  # text starts here: bytes in, characters out
-    left = totals["characters_in"] + totals["inserted"]
-    right = totals["characters_out"] + totals["dropped_characters"] + totals["cut"]
-    if left != right:
-        raise ConservationError(f"{label}, {name}: code points in + inserted = {left}, out + dropped + cut = {right}")

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from curate.accounting import ConservationError
+from curate.conservation import check_documents
 from curate.datasets import Dataset
 from curate.digests import content_digest, digest_file, digest_json, short
-from curate.documents import check_documents
 from curate.quarantine import quarantine_name, read_quarantine
 from curate.receipts import Receipt, check_format, read_manifest, read_receipt, shard_folder
 from curate.statistics import merge_all

@@ -13,8 +13,8 @@ import pytest
 
 from curate import Outputs, deduplicate, read_jsonl
 from curate.accounting import ConservationError
+from curate.conservation import check_documents
 from curate.digests import digest_file
-from curate.documents import check_documents
 from curate.jobs import TaskError
 from curate.quarantine import Verdict, quarantine_name, read_quarantine, write_quarantine
 from curate.receipts import FileEntry, Receipt, read_receipt
