@@ -56,7 +56,7 @@ def list_files(reader: Reader) -> list[InputFile]:
     """Return the files of a reader, ordered by the bytes of their paths.
 
     Raises:
-        ConfigurationError: the root is no folder, or no file matches: said before any work is done.
+        ConfigurationError: the root is no folder, no file matches or a name is not UTF-8: said before any work.
     """
     root = Path(reader.root)
     if not root.is_dir():
@@ -65,7 +65,18 @@ def list_files(reader: Reader) -> list[InputFile]:
     if not found:
         raise ConfigurationError(f"source {reader.source!r}: no file below {root} matches {reader.pattern!r}")
     files = [InputFile(root, path.relative_to(root).as_posix(), path.stat().st_size) for path in found]
-    return sorted(files, key=lambda file: file.path.encode("utf-8", "surrogateescape"))
+    for file in files:
+        if not _is_utf8(file.path):
+            raise ConfigurationError(f"source {reader.source!r}: the file name {file.path!r} is not UTF-8: rename it")
+    return sorted(files, key=lambda file: file.path.encode())
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class StatIndex:

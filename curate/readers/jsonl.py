@@ -53,17 +53,20 @@ class _Stored:
     def _members(self, start: Callable[[], _Gzip | _Zstandard], size: int) -> Iterator[bytes]:
         """Yield what the members of the file inflate to, up to the first damage."""
         pending, member = b"", start()
-        began = 0
+        began, empty = 0, True
         while pending or (pending := self._take(size)):
-            yield from member.feed(pending)
+            for out in member.feed(pending):
+                empty = False
+                yield out
             if member.problem:
-                self.damage = (self.taken - len(pending) + member.read, "damaged compression", member.problem)
+                place = began if empty else self.taken - len(pending) + member.read
+                self.damage = (place, "damaged compression", member.problem)
                 while self._take(BLOCK):
                     pass
                 return
             pending = member.rest
             if member.ended:
-                began, member = self.taken - len(pending), start()
+                began, empty, member = self.taken - len(pending), True, start()
         if member.begun or not self.taken:  # a compressed file of no bytes is cut short too
             self.damage = (self.taken, "truncated", f"the member that begins at byte {began} does not end")
 
