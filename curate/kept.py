@@ -1,4 +1,4 @@
-"""What a shard keeps, in numbers: by source, language, licence, topic, rights, length, host, and the texts as a set.
+"""What a shard keeps in numbers: by source, language, licence, topic, rights, length, host, and its texts as a set."""
 
 from __future__ import annotations
 
