@@ -147,3 +147,46 @@ def documents(source: str, count: int, **more: Any) -> dict[str, Any]:
     """Return statistics of a stage that keeps `count` documents of 10 characters of one source."""
     group = {"documents": count, "characters": 10 * count}
     return {"groups": {"source": {source: group}, "licence": {"unknown": group}}, **more}
+
+
+def hostile_stage(name: str, number: int) -> StageView:
+    """Return a stage in which every string that can come from data is `name`."""
+    counted = {"documents": 3, "characters": 9}
+    step = {
+        "documents_in": 6,
+        "documents_out": 3,
+        "characters_in": 18,
+        "characters_out": 9,
+        "dropped": {name: {name: counted}},
+        "edits": {name: {"documents": 1, "cut": 0, "inserted": 0}},
+    }
+    samples = [
+        sample(name[:1600], n, kind=kind, transform=name, reason=name, source=name, url=name, measure=name)
+        | {"threshold": name, "evidence": evidence, "origin": {"uri": name, "place": name, "offset": 1, "length": 1}}
+        | {"after": None if kind != "edited" else name[:1600][::-1]}
+        for n, (kind, evidence) in enumerate(
+            [("dropped", name), ("near miss", '{"a":[[1,2]]}'), ("edited", "[[1,2]]"), ("kept", None)]
+        )
+    ]
+    return stage(
+        name,
+        key=f"{number:08x}",
+        statistics={
+            "groups": {"source": {name: counted}, "licence": {name: counted}},
+            "rights": {name: {name: {name: counted}}},
+            "optout": {name: {name: {name: 3}}},
+            "reading": {name: {"records": {"read": {"count": 6, name: 6}}, "total": {name: 6}}},
+            "steps": {"00": {"name": name, "sources": {name: step}}},
+            "hosts": {"most": {"least": {"0": {"name": name, **counted}}, "k": 1}, "distinct": {"hll": "00" * 4096}},
+        },
+        manifest={
+            "rows": 3,
+            "schema": [["text", "string"], [name, name]],
+            "operation": {
+                "operation": "documents",
+                "reader": {"class": name, "fields": {"source": name, name: [name, {"decimal": name}]}},
+                "steps": [{"name": name, "transform": {"class": name, "version": name, "libraries": {name: name}}}],
+            },
+        },
+        samples=tuple(samples),
+    )

@@ -9,6 +9,8 @@ import pytest
 
 from tests.viewers.browser import Browser
 from tests.viewers.parsed import parse
+from tests.viewers.stores import hostile_stage, report
+from viewers.report import render
 
 pytestmark = pytest.mark.browser
 
@@ -59,6 +61,16 @@ def test_page_any_width_does_not_scroll_sideways(browser: Browser, page: Path, w
 def test_page_text_has_enough_contrast_in_both_themes(browser: Browser, page: Path, theme: str) -> None:
     browser.open(page, 1000, theme)
     assert browser.evaluate(CONTRAST) == []
+
+
+@pytest.mark.parametrize("width", [320, 1400])
+@pytest.mark.parametrize("name", ["x" * 5000, "\u0301" * 5000, "\u05d0\u05d1 " * 900, "\n" * 3000])
+def test_page_names_without_end_do_not_scroll_sideways(browser: Browser, tmp_path: Path, name: str, width: int) -> None:
+    path = tmp_path / "long.html"
+    path.write_text(render(report(hostile_stage(name, 1), hostile_stage(name, 2), name=name)), "utf-8")
+    browser.open(path, width)
+    browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_page_shows_every_word_of_the_file(browser: Browser, page: Path) -> None:

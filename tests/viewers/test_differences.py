@@ -58,6 +58,12 @@ def test_compare_one_replacement_is_marked_alone(base: str, place: int, new: str
     assert [p.text for p in right if p.changed] == [new]
 
 
+def test_compare_two_changes_apart_are_marked_apart() -> None:
+    left, right = compare("some Xtext that stays Yin between", "some text that stays in betweenZ ", 1000)
+    assert [p.text for p in left if p.changed] == ["X", "Y"]
+    assert [p.text for p in right if p.changed] == ["Z "]
+
+
 def test_compare_full_windows_leave_what_hangs_over_unmarked() -> None:
     text = "".join(chr(97 + i * i % 26) for i in range(140))
     left, right = compare(("ab  cd" + text)[:100], ("ab cd" + text)[:100], 100)

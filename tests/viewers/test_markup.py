@@ -11,7 +11,8 @@ from tests.viewers.stores import HOSTILE
 from viewers.markup import element, join, stylesheet, text
 from viewers.visible import HIDDEN, code_points, plain, shortened
 
-anything = st.text(st.characters(exclude_categories=())) | st.sampled_from(HOSTILE)
+pieces = st.sampled_from([*HOSTILE, *"<>&'\"\x00\u202e"])
+anything = st.text(st.characters(exclude_categories=())) | st.lists(pieces, max_size=6).map("".join)
 
 
 @settings(deadline=None, derandomize=True)
