@@ -168,8 +168,6 @@ def _licences(report: Report) -> Check:
 def _optouts(report: Report) -> Check:
     question = "Were opt-out signals looked at?"
     answers = [answer for stage in report.outputs.values() for answer in rights_of(stage).optouts]
-    if not answers:
-        return Check("optout-checked", question, Verdict.WARN, "the statistics do not say")
     unchecked = sum(answer.documents for answer in answers if answer.answer == "not checked")
     total = sum(answer.documents for answer in answers)
     finding = f"{share(unchecked, total)} of answers are “not checked” ({grouped(unchecked)} of {grouped(total)})"

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from transforms.schema import UNKNOWN
 from viewers.loading import StageView
 
-ALL: Final = "all sources"
-"""Stands for the source where statistics do not tell sources apart."""
-
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """Documents of one source, licence and basis; basis is "" where statistics do not say."""
+    """Documents of one source, licence and basis (one of `transforms.schema.LICENCE_BASES`)."""
 
     source: str
     licence: str
@@ -50,23 +47,18 @@ class Rights:
 def rights_of(stage: StageView, order: Sequence[str] = ()) -> Rights:
     """Return the rights of the documents that `stage` keeps, sources in `order`, others after these."""
     place = {source: number for number, source in enumerate(order)}
-    licences = sorted(_licences(stage), key=lambda row: (place.get(row.source, len(place)), row.source))
+    licences = sorted(_licences(stage.statistics), key=lambda row: (place.get(row.source, len(place)), row.source))
     optouts = sorted(_optouts(stage.statistics), key=lambda row: (place.get(row.source, len(place)), row.source))
     return Rights(tuple(licences), tuple(optouts))
 
 
-def _licences(stage: StageView) -> list[Licence]:
-    statistics, sources = stage.statistics, stage.sources
+def _licences(statistics: Mapping[str, Any]) -> list[Licence]:
     found = [
         Licence(source, licence, basis, counts["documents"], counts["characters"])
         for source, licences in statistics.get("rights", {}).items()
         for licence, bases in licences.items()
         for basis, counts in bases.items()
     ]
-    if not found:
-        source = sources[0] if len(sources) == 1 else ALL
-        groups = statistics.get("groups", {}).get("licence", {})
-        found = [Licence(source, name, "", g["documents"], g["characters"]) for name, g in groups.items()]
     return sorted(found, key=lambda row: (-row.documents, row.licence, row.basis))
 
 

@@ -124,10 +124,9 @@ def excerpt(sample: Mapping[str, Any], excerpts: Excerpts) -> Markup:
 
 
 def alike(sample: Mapping[str, Any]) -> Markup:
-    """Return the stretch of an edit whose both sides read alike because excerpts are masked; masks are marked."""
+    """Return the stretch of an edit whose sides read alike because excerpts are masked too; masks are marked."""
     pieces = [Piece(part, part in MASKS) for part in _MASK.split(sample["after"]) if part]
-    note = "What the edit replaced is masked in the excerpt too, so only the text after it is shown."
-    return join([folded(pieces), element("p", note, class_="withheld")])
+    return folded(pieces)
 
 
 def difference(sample: Mapping[str, Any]) -> Markup:

@@ -146,7 +146,9 @@ def sample(text: str, number: int = 0, **changes: Any) -> dict[str, Any]:
 def documents(source: str, count: int, **more: Any) -> dict[str, Any]:
     """Return statistics of a stage that keeps `count` documents of 10 characters of one source."""
     group = {"documents": count, "characters": 10 * count}
-    return {"groups": {"source": {source: group}, "licence": {"unknown": group}}, **more}
+    rights = {source: {"unknown": {"unknown": group}}}
+    optout = {source: {"tdm": {"not checked": count}}}
+    return {"groups": {"source": {source: group}}, "rights": rights, "optout": optout, **more}
 
 
 def hostile_stage(name: str, number: int) -> StageView:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from curate.datasets import Dataset
+from curate.ledger import SAMPLE_KINDS
 from curate.run import open_result
 from curate.store import Store, StoreError
 from tests.viewers.parsed import Node, number, parse, tables
@@ -14,6 +15,8 @@ from tests.viewers.stores import HOSTILE, Made, documents, hostile_stage, make_s
 from viewers import write_report
 from viewers.markup import element
 from viewers.numbers import grouped, ratio
+from viewers.panels.rights import BASES, SIGNALS
+from viewers.panels.samples import ORDER
 from viewers.report import POLICY, render
 from viewers.visible import HIDDEN, NAME_LENGTH, plain, shortened
 
@@ -111,6 +114,22 @@ def test_report_sums_hold_as_printed(root: Node) -> None:
 
 def line_items(node: Node) -> list[Node]:
     return node.all(class_="sum")
+
+
+def test_report_rights_equal_the_statistics(made: Made, cells: dict[str, list[list[str]]]) -> None:
+    (dataset,) = made.result.outputs.values()
+    rights, optout = dataset.statistics["rights"], dataset.statistics["optout"]
+    expected = [
+        [shown(source), shown(licence), BASES[basis], grouped(c["documents"]), grouped(c["characters"])]
+        for source, licences in rights.items()
+        for licence, bases in licences.items()
+        for basis, c in bases.items()
+    ]
+    found = [[*row[:4], row[5]] for row in cells[f"Licences of {shown('docs <&>')}"][1:]]
+    assert sorted(found) == sorted(expected) and len(found) == 3
+    answers = {row[0]: row[1:] for row in cells["Opt-out signals: answers and documents"][1:]}
+    for source, signals in optout.items():
+        assert answers[shown(source)] == [f"not checked {grouped(signals[s]['not checked'])}" for s in SIGNALS]
 
 
 def test_report_duplicates_equal_statistics_and_ledger(
@@ -262,8 +281,8 @@ def test_report_enormous_result_stays_small_and_says_what_is_left_out() -> None:
         statistics = {
             "groups": {
                 "source": {f"source {i}": {"documents": 0, "characters": 0} for i in range(300)},
-                "licence": {f"licence {i}": counted for i in range(5000)},
             },
+            "rights": {"source 1": {f"licence {i}": {"page": counted} for i in range(5000)}},
             "steps": {f"{i:02d}": {"name": f"step {i}", "sources": sources} for i in range(3)},
         }
         stages.append(stage(f"stage {place}", statistics=statistics, samples=tuple(many)))
@@ -273,6 +292,10 @@ def test_report_enormous_result_stays_small_and_says_what_is_left_out() -> None:
     assert any("texts left out" in sentence for sentence in omitted)
     assert any("reasons left out" in sentence for sentence in omitted)
     assert any("sources left out" in sentence for sentence in omitted)
+
+
+def test_report_shows_every_kind_of_sample() -> None:
+    assert set(ORDER) == set(SAMPLE_KINDS)
 
 
 def test_report_samples_are_taken_in_rounds() -> None:

@@ -21,7 +21,6 @@ BASES: Final = {
     "source": "by the source’s own metadata",
     "user": "asserted by the user of the recipe",
     UNKNOWN: "nobody says",
-    "": "not recorded in the statistics",
 }
 
 SIGNALS: Final = {
@@ -40,6 +39,8 @@ def rights(report: Report) -> Panel:
 
 def _output(name: str, stage: StageView, order: Sequence[str]) -> Markup:
     found = rights_of(stage, order)
+    if not found.licences:
+        return element("p", f"{shortened(name)} holds no documents.", class_="note")
     documents = sum(row.documents for row in found.licences)
     rows = [_licence(row, documents) for row in found.licences[:ROWS]]
     columns = ("Source", "Licence", "Who says so", "Documents", "of all", "Characters")
@@ -82,14 +83,9 @@ def _licence(row: Licence, documents: int) -> list[Child]:
     ]
 
 
-def _optouts(optouts: tuple[OptOut, ...]) -> Markup:
+def _optouts(optouts: tuple[OptOut, ...]) -> Markup | None:
     if not optouts:
-        return element(
-            "p",
-            "Opt-out signals (robots.txt, robots in page or header, text and data mining reservation): the statistics "
-            "of this result do not hold the answers. Take them as not checked.",
-            class_="note",
-        )
+        return None
     found_signals = {row.signal for row in optouts}
     signals = [*(s for s in SIGNALS if s in found_signals), *sorted(found_signals - set(SIGNALS))][:ROWS]
     answers: dict[str, dict[str, list[str]]] = {}

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from curate.ledger import SAMPLE_KINDS
 from curate.samples import PER_REASON
 from viewers.budget import SAMPLE_BYTES, in_rounds
 from viewers.flows import flow_of
@@ -29,7 +28,6 @@ TITLES: Final = {
     "edited": "Edited",
     "kept": "Kept",
 }
-assert set(ORDER) == set(SAMPLE_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,8 @@ def samples(report: Report) -> Panel:
         f"Of each stage, transform and reason the up to {PER_REASON} documents with the lowest digest of their text; "
         f"{grouped(shown)} of {counted(total, 'text')} fit into {grouped(SAMPLE_BYTES // 1000)} kB. E-mail and IP "
         "addresses are masked, long texts shortened. Where only white space changed, · stands for a space, → for a "
-        "tab, ↵ for a line break. "
+        "tab, ↵ for a line break; an edit that masks addresses is shown "
+        "as it left the text. "
     )
     body = join([element("p", rule, mark(Mark.SAMPLED), class_="note"), *sections])
     entries = tuple((_anchor(kind), TITLES[kind].partition(":")[0]) for kind in ORDER)
