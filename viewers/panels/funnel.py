@@ -226,7 +226,7 @@ def _sums(report: Report, source: str, flows: Sequence[Flow]) -> Markup:
         for flow, step, identity in found[: 2 * ROWS]
     ]
     wrong = sum(not identity.holds for _, _, identity in found)
-    summary = f"{counted(len(found), 'sum')}, one for each step: {f'{grouped(wrong)} wrong' if wrong else 'all hold'}"
+    summary = f"{counted(len(found), 'sum')} step by step: {f'{grouped(wrong)} wrong' if wrong else 'all hold'}"
     return element(
         "div",
         element("p", "The sums ", mark(Mark.EXACT), class_="sums-title"),
