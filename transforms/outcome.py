@@ -112,7 +112,9 @@ def require(schema: pa.Schema, transform: str, **columns: pa.DataType) -> None:
     """Raise `SchemaError` unless `schema` has the `columns` with these types."""
     for name, kind in columns.items():
         if schema.get_field_index(name) < 0:
-            raise SchemaError(f"{transform} needs the column {name!r} ({kind}); the rows have {', '.join(schema.names)}")
+            raise SchemaError(
+                f"{transform} needs the column {name!r} ({kind}); the rows have {', '.join(schema.names)}"
+            )
         if schema.field(name).type != kind:
             raise SchemaError(f"{transform} needs the column {name!r} as {kind}, it is {schema.field(name).type}")
 
