@@ -13,18 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from transforms.kernels import kernel
+from transforms.lines import Lines, trim
 from transforms.segmentation import (
     Bytes,
     Flags,
     Int,
-    Lines,
     Positions,
     Words,
     count_characters,
     decode,
     find_words,
     text_buffers,
-    trim,
 )
 from transforms.unicode_tables import ALPHABETIC, WHITESPACE
 from transforms.word_hashes import Hashes, hash_words
@@ -61,7 +60,7 @@ def count_words(words: Words, text: pa.LargeStringArray) -> WordCounts:
     _, bounds = text_buffers(text)
     lengths = _sums(count_characters(words.data, words.starts, words.ends), words.documents)
     alphabetic = _count_alphabetic(words.data, words.documents, words.starts, words.ends, ALPHABETIC)
-    symbols = _count_symbols(words.data, bounds, words.documents, words.starts, WHITESPACE)
+    symbols = _count_symbols(words.data, bounds, words.documents, words.starts, words.ends, WHITESPACE)
     return WordCounts(np.diff(words.documents), lengths, alphabetic, *symbols)
 
 
@@ -119,30 +118,30 @@ def _count_alphabetic(
 
 @kernel
 def _count_symbols(
-    data: Bytes, bounds: Positions, documents: Positions, starts: Positions, whitespace: Flags
+    data: Bytes, bounds: Positions, documents: Positions, starts: Positions, ends: Positions, whitespace: Flags
 ) -> tuple[Positions, Positions, Positions]:
-    """Return bare symbols, hashes and ellipses of each text."""
+    """Return bare symbols, hashes and ellipses of each text: they lie between words, never within one."""
     texts = len(bounds) - 1
     bare, hashes, ellipses = np.zeros(texts, np.int64), np.zeros(texts, np.int64), np.zeros(texts, np.int64)
     for text in range(texts):
-        word, last_word = documents[text], documents[text + 1]
-        position, end, stops = bounds[text], bounds[text + 1], 0
-        run = position
-        while position < end:
-            place = position
-            code_point, position = decode(data, position, end)
-            hashes[text] += code_point == 0x23
-            stops = stops + 1 if code_point == 0x2E else 0
-            ellipses[text] += code_point == 0x2026 or stops == 3
-            is_space = whitespace[code_point]
-            if not is_space and position < end:
-                continue
-            run_end = place if is_space else position
-            holds_word = word < last_word and starts[word] < run_end
-            bare[text] += run_end > run and not holds_word
-            while word < last_word and starts[word] < run_end:
-                word += 1
-            run = position
+        position, last_word = bounds[text], documents[text + 1]
+        for word in range(documents[text], last_word + 1):
+            gap_end = starts[word] if word < last_word else bounds[text + 1]
+            touches_word, is_run, stops = word > documents[text], False, 0
+            while position < gap_end:
+                code_point, position = decode(data, position, gap_end)
+                hashes[text] += code_point == 0x23
+                stops = stops + 1 if code_point == 0x2E else 0
+                ellipses[text] += code_point == 0x2026 or stops == 3
+                if whitespace[code_point]:
+                    bare[text] += is_run and not touches_word
+                    touches_word = is_run = False
+                else:
+                    is_run = True
+            if word < last_word:
+                position = ends[word]
+            else:
+                bare[text] += is_run and not touches_word
     return bare, hashes, ellipses
 
 
@@ -179,8 +178,13 @@ def _ends_in_ellipsis(data: Bytes, start: Int, end: Int) -> bool:
 def _count_distinct(documents: Positions, hashes: Hashes, wanted: Hashes) -> Positions:
     counts = np.zeros(len(documents) - 1, np.int64)
     seen_in = np.full(len(wanted), -1, np.int64)
+    possible, low = np.uint64(0), np.uint64(63)  # one bit for the low bits of each wanted hash: most words fail there
+    for value in wanted:
+        possible |= np.uint64(1) << (value & low)
     for document in range(len(counts)):
         for word in range(documents[document], documents[document + 1]):
+            if not possible >> (hashes[word] & low) & np.uint64(1):
+                continue
             for index in range(len(wanted)):
                 if wanted[index] == hashes[word] and seen_in[index] != document:
                     seen_in[index] = document

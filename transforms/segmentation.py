@@ -1,4 +1,4 @@
-"""Words and lines of a batch of texts, found once, script-aware, and shared by filters, shingles and statistics.
+"""Words of a batch of texts, found once, script-aware, and shared by filters, shingles and statistics.
 
 Words follow the word boundaries of UAX #29 (Unicode text segmentation, rules WB1-WB999) on our pinned tables: runs of
 letters, digits and marks; an apostrophe or full stop between letters ("can't", "e.g"), a comma or full stop between
@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from transforms.eight_bytes import BYTE, count_starts, load, load_some
 from transforms.kernels import kernel
 from transforms.unicode_tables import (
     PICTOGRAPHIC,
@@ -43,7 +44,6 @@ from transforms.unicode_tables import (
     WB_SINGLE_QUOTE,
     WB_UNIT,
     WB_ZWJ,
-    WHITESPACE,
     WORD_BREAK,
 )
 
@@ -89,30 +89,11 @@ class Words:
 
     def strings(self) -> list[list[str]]:
         """Return the words of each document as Python strings (for tests and for looking at)."""
-        return _strings(self.data, self.documents, self.starts, self.ends)
+        return spans_as_strings(self.data, self.documents, self.starts, self.ends)
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """The lines of n texts, without what ends them; fields as in `Words`.
-
-    A line ends at U+000A, U+000D U+000A, U+000D, U+2028 or U+2029. What follows the last of them is a line unless it
-    is empty, so a text has as many lines with a final line feed as without, and the empty text has none. `blank[l]`
-    is true where line l is empty or White_Space only.
-    """
-
-    data: Bytes
-    documents: Positions
-    starts: Positions
-    ends: Positions
-    blank: Flags
-
-    def strings(self) -> list[list[str]]:
-        """Return the lines of each document as Python strings (for tests and for looking at)."""
-        return _strings(self.data, self.documents, self.starts, self.ends)
-
-
-def _strings(data: Bytes, documents: Positions, starts: Positions, ends: Positions) -> list[list[str]]:
+def spans_as_strings(data: Bytes, documents: Positions, starts: Positions, ends: Positions) -> list[list[str]]:
+    """Return data[start:end] of each document as Python strings."""
     spans = [data[start:end].tobytes().decode() for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     return [spans[documents[d] : documents[d + 1]] for d in range(len(documents) - 1)]
 
@@ -149,21 +130,9 @@ def find_words(text: pa.LargeStringArray) -> Words:
     return Words(data, *_find_words(data, bounds, WORD_BREAK))
 
 
-def find_lines(text: pa.LargeStringArray) -> Lines:
-    """Return the lines of each of `text`."""
-    data, bounds = text_buffers(text)
-    documents, starts, ends = _find_lines(data, bounds)
-    return Lines(data, documents, starts, ends, _are_blank(data, starts, ends, WHITESPACE))
-
-
 def count_characters(data: Bytes, starts: Positions, ends: Positions) -> Positions:
     """Return the number of code points of each data[start:end]."""
     return _count_characters(data, starts, ends)
-
-
-def trim(data: Bytes, starts: Positions, ends: Positions) -> tuple[Positions, Positions]:
-    """Return starts and ends without White_Space at both ends; a blank span becomes empty, at its start."""
-    return _trim(data, starts, ends, WHITESPACE)
 
 
 @kernel
@@ -312,81 +281,13 @@ def _find_words(data: Bytes, bounds: Positions, breaks: Bytes) -> Spans:
 
 
 @kernel
-def _grown(array: Positions) -> Positions:
-    larger = np.empty(2 * len(array), np.int64)
-    larger[: len(array)] = array
-    return larger
-
-
-@kernel
-def _find_lines(data: Bytes, bounds: Positions) -> Spans:
-    documents = np.zeros(len(bounds), np.int64)
-    starts = np.empty((bounds[-1] - bounds[0]) // 32 + 16, np.int64)
-    ends = np.empty(len(starts), np.int64)
-    count = 0
-    for document in range(len(bounds) - 1):
-        position, end = bounds[document], bounds[document + 1]
-        while position < end:
-            start = position
-            position, following = _line_end(data, position, end)
-            if count == len(starts):
-                starts, ends = _grown(starts), _grown(ends)
-            starts[count], ends[count] = start, position
-            count += 1
-            position = following
-        documents[document + 1] = count
-    return documents, starts[:count], ends[:count]
-
-
-@kernel
-def _line_end(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
-    """Return where the line at `position` ends and where the next one starts."""
-    while position < end:
-        byte = data[position]
-        if byte == 0x0A:
-            return position, position + 1
-        if byte == 0x0D:
-            return position, position + (2 if position + 1 < end and data[position + 1] == 0x0A else 1)
-        if byte == 0xE2 and position + 2 < end and data[position + 1] == 0x80 and data[position + 2] & 0xFE == 0xA8:
-            return position, position + 3
-        position += 1
-    return end, end
-
-
-@kernel
-def _are_blank(data: Bytes, starts: Positions, ends: Positions, whitespace: Flags) -> Flags:
-    blank = np.ones(len(starts), np.bool_)
-    for span in range(len(starts)):
-        position = starts[span]
-        while position < ends[span]:
-            code_point, position = decode(data, position, ends[span])
-            if not whitespace[code_point]:
-                blank[span] = False
-                break
-    return blank
-
-
-@kernel
-def _trim(data: Bytes, starts: Positions, ends: Positions, whitespace: Flags) -> tuple[Positions, Positions]:
-    """Return starts and ends without White_Space at both ends."""
-    new_starts, new_ends = starts.copy(), starts.copy()
-    for span in range(len(starts)):
-        position, end = starts[span], ends[span]
-        first = True
-        while position < end:
-            code_point, following = decode(data, position, end)
-            if not whitespace[code_point]:
-                if first:
-                    new_starts[span], first = position, False
-                new_ends[span] = following
-            position = following
-    return new_starts, new_ends
-
-
-@kernel
 def _count_characters(data: Bytes, starts: Positions, ends: Positions) -> Positions:
-    counts = np.zeros(len(starts), np.int64)
+    counts = np.empty(len(starts), np.int64)
     for span in range(len(starts)):
-        for position in range(starts[span], ends[span]):
-            counts[span] += (data[position] & 0xC0) != 0x80
+        position, end, count = np.uint64(starts[span]), np.uint64(ends[span]), np.int64(0)
+        while end - position >= BYTE:
+            count += count_starts(load(data, position))
+            position += BYTE
+        rest = end - position
+        counts[span] = count + count_starts(load_some(data, position, rest)) - np.int64(BYTE - rest)
     return counts

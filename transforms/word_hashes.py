@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from transforms.eight_bytes import BYTE, FLAGS, load, lower_ascii
 from transforms.kernels import kernel
 from transforms.segmentation import Bytes, Int, Positions, Words, decode
 from transforms.unicode_tables import LOWER
@@ -35,7 +36,6 @@ Mapping = npt.NDArray[np.int32]
 START: Final = np.uint64(0xCBF29CE484222325)
 FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication loses no bit
 HALF: Final = np.uint64(32)
-BYTE: Final = np.uint64(8)  # bits of a byte, and bytes of a chunk
 
 
 def _folding() -> Mapping:
@@ -71,39 +71,22 @@ def mix(value: np.uint64) -> np.uint64:
 
 
 @kernel
-def _load(data: Bytes, place: np.uint64) -> np.uint64:
-    """Return data[place:place + 8] as a little-endian number (one load, where the compiler sees it)."""
-    value = np.uint64(data[place])
-    for byte in range(1, 8):
-        value |= np.uint64(data[place + np.uint64(byte)]) << np.uint64(8 * byte)
-    return value
-
-
-@kernel
-def _lower_ascii(chunk: np.uint64) -> np.uint64:
-    """Return eight ASCII bytes in lower case: 0x20 added to the bytes from "A" to "Z" by carries into the high bits."""
-    from_a = chunk + np.uint64(0x3F3F3F3F3F3F3F3F)  # 0x80 - "A"
-    beyond_z = chunk + np.uint64(0x2525252525252525)  # 0x80 - "Z" - 1
-    return chunk | ((from_a ^ beyond_z) & np.uint64(0x8080808080808080)) >> np.uint64(2)
-
-
-@kernel
 def _hash_ascii(data: Bytes, start: np.int64, end: np.int64) -> tuple[np.uint64, bool]:
-    """Return the hash of data[start:end], and whether it is one: all is ASCII, and the buffer goes on for 8 bytes."""
+    """Return the hash of data[start:end], and whether that is right: all is ASCII, 8 bytes before the buffer's end."""
     if end + 8 > len(data) or (end > start and data[start] >= 0x80):  # most other words show it at once
         return START, False
     position, last = np.uint64(start), np.uint64(end)  # unsigned: no test for negative indices
     value, seen = START, np.uint64(0)
     while last - position >= BYTE:
-        chunk = _load(data, position)
+        chunk = load(data, position)
         seen |= chunk
-        value = (value ^ _lower_ascii(chunk)) * FACTOR
+        value = (value ^ lower_ascii(chunk)) * FACTOR
         value ^= value >> HALF
         position += BYTE
     filled = last - position
-    chunk = _load(data, position) & (np.uint64(1) << filled * BYTE) - np.uint64(1)
-    value = mix((value ^ _lower_ascii(chunk)) * FACTOR ^ filled)
-    return value, (seen | chunk) & np.uint64(0x8080808080808080) == 0
+    chunk = load(data, position) & (np.uint64(1) << filled * BYTE) - np.uint64(1)
+    value = mix((value ^ lower_ascii(chunk)) * FACTOR ^ filled)
+    return value, (seen | chunk) & FLAGS == 0
 
 
 @kernel

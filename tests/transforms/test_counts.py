@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms.counts import LineCounts, WordCounts, count_distinct, count_lines, count_words
-from transforms.segmentation import find_lines, find_words
+from transforms.lines import find_lines
+from transforms.segmentation import find_words
 
 
 def words_of(*texts: str) -> WordCounts:

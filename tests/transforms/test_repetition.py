@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transforms.lines import find_lines
 from transforms.repetition import (
     LONGEST,
     Duplicates,
@@ -14,16 +15,17 @@ from transforms.repetition import (
     find_duplicate_lines,
     find_duplicate_paragraphs,
     find_repeated_grams,
+    hash_lines,
 )
-from transforms.segmentation import find_lines, find_words
+from transforms.segmentation import find_words
 
 
 def lines_of(*texts: str) -> Duplicates:
-    return find_duplicate_lines(find_lines(pa.array(texts, pa.large_string())))
+    return find_duplicate_lines(hash_lines(find_lines(pa.array(texts, pa.large_string()))))
 
 
 def paragraphs_of(*texts: str) -> Duplicates:
-    return find_duplicate_paragraphs(find_lines(pa.array(texts, pa.large_string())))
+    return find_duplicate_paragraphs(hash_lines(find_lines(pa.array(texts, pa.large_string()))))
 
 
 def grams_of(*texts: str) -> Grams:

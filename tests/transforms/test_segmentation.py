@@ -11,15 +11,11 @@ from hypothesis import strategies as st
 
 from transforms import segmentation
 from transforms import unicode_tables as tables
-from transforms.segmentation import find_lines, find_words
+from transforms.segmentation import find_words
 
 
 def words(text: str) -> list[str]:
     return find_words(pa.array([text], pa.large_string())).strings()[0]
-
-
-def lines(text: str) -> list[str]:
-    return find_lines(pa.array([text], pa.large_string())).strings()[0]
 
 
 def plain_boundaries(text: str) -> list[int]:
@@ -152,12 +148,11 @@ def test_words_of_a_script_are_found(text: str, expected: list[str]) -> None:
 
 @given(st.lists(st.one_of(st.text(max_size=20), tricky_texts), max_size=8), st.data())
 @settings(deadline=None, derandomize=True, max_examples=100)
-def test_words_and_lines_sliced_array_equal_each_text_alone(texts: list[str], data: st.DataObject) -> None:
+def test_words_sliced_array_equal_each_text_alone(texts: list[str], data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(texts)))
     length = data.draw(st.integers(0, len(texts) - first))
     sliced = pa.array(texts, pa.large_string()).slice(first, length)
     assert find_words(sliced).strings() == [words(text) for text in texts[first : first + length]]
-    assert find_lines(sliced).strings() == [lines(text) for text in texts[first : first + length]]
 
 
 def test_words_null_and_empty_array_have_none() -> None:
@@ -194,18 +189,9 @@ def test_words_cut_inside_a_character_read_nothing_beyond() -> None:
             assert segmentation.decode(data, 0, cut) == (0xFFFD, cut)
 
 
-@given(st.text(st.sampled_from("a \n\r\u2028\u2029\t\u0085中"), max_size=20))
-@settings(deadline=None, derandomize=True, max_examples=500)
-def test_lines_any_text_equal_plain_splitting(text: str) -> None:
-    marked = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    expected = marked.split("\n")
-    if not expected[-1]:
-        expected.pop()
-    found = find_lines(pa.array([text], pa.large_string()))
-    assert found.strings() == [expected]
-    assert found.blank.tolist() == [all(tables.WHITESPACE[ord(c)] for c in line) for line in expected]
-
-
-def test_count_characters_multibyte_words_are_code_points() -> None:
-    found = find_words(pa.array(["Größe 中 cafe\u0301"], pa.large_string()))
-    assert segmentation.count_characters(found.data, found.starts, found.ends).tolist() == [5, 1, 5]
+@given(st.lists(st.text("a_é中😀", max_size=20), max_size=5), st.binary(max_size=8))
+@settings(deadline=None, derandomize=True, max_examples=200)
+def test_count_characters_any_spans_are_the_lengths_of_the_strings(words: list[str], after: bytes) -> None:
+    ends = np.cumsum([0, *(len(word.encode()) for word in words)])
+    data = np.frombuffer("".join(words).encode() + after, np.uint8)
+    assert segmentation.count_characters(data, ends[:-1], ends[1:]).tolist() == [len(word) for word in words]
