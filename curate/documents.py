@@ -180,7 +180,9 @@ class _Shard:
         step = Accountant([Step("quarantine", _Fixed(outcome))], Samples(), self._shows)
         batch, ordinals, more = step.run(batch, ordinals)
         ledger.extend((ordinal, -1, columns) for ordinal, _, columns in more)
-        self.statistics = merge(self.statistics, {"quarantine": step.statistics["00"]})
+        counted = step.statistics["00"]["sources"]  # only what is dropped: the rest depends on batches
+        sources = {source: {"dropped": flow["dropped"]} for source, flow in counted.items() if "dropped" in flow}
+        self.statistics = merge(self.statistics, {"quarantine": {"name": "quarantine", "sources": sources}})
         return batch, ordinals
 
     def _losses(self, chunk: Chunk) -> list[LedgerRow]:

@@ -36,9 +36,9 @@ class Kept:
             self.digests.append(digest)
             size = len(text)
             for name, values in groups.items():
-                value = "null" if values[position] is None else str(values[position])
-                add(self.counts, ["groups", name, value, "documents"], 1)
-                add(self.counts, ["groups", name, value, "characters"], size)
+                group = ["nulls", name] if values[position] is None else ["groups", name, str(values[position])]
+                add(self.counts, [*group, "documents"], 1)
+                add(self.counts, [*group, "characters"], size)
             add(self.counts, ["lengths", groups["source"][position], length_bin(size)], 1)
             url = urls[position]
             if url is not None:
