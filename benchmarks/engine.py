@@ -1,0 +1,252 @@
+"""What the engine itself costs: per task in this process and on Ray, and per document of a cheap transform.
+
+Run `python -m benchmarks.engine [--size small|full] [--no-ray] [--no-peers]`. Tasks are shards of one short document
+each (read, kept, published: four files, each synced twice); their cost is the difference between a run of many and a
+run of few. The stream is one Parquet file through a filter by a column, once by the engine, which digests, counts and
+samples every document, once by datatrove's reader, filter and writer, which do not, and once by a plain copy of the
+file with pyarrow. Times are wall clock, the best of several runs. The last line is JSON; the exit status is 1 when a
+check fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from curate import Column, Outputs, deduplicate, field, read_jsonl, read_parquet
+from curate.run import Result, run
+from transforms.minhash import MinHash
+
+WORDS: Final = [a + b for a in ("ka", "lo", "mi", "su", "te", "vo", "ra") for b in ("ren", "tal", "mos", "bik", "dun")]
+PACKAGES: Final = ("pyarrow", "ray", "datatrove", "numpy")
+MOST_MS_PER_TASK: Final = 60.0
+LEAST_DOCUMENTS_PER_SECOND: Final = 5000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Shards of the task runs, documents of the stream, repetitions."""
+
+    shards: int
+    documents: int
+    repeats: int
+
+
+SIZES: Final = {"small": Size(60, 20_000, 2), "full": Size(400, 200_000, 3)}
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """Yield a temporary folder, in memory where that is possible: this measures the engine, not the disk."""
+    shared = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="curate-engine-", dir=shared if shared.is_dir() else None))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return the seconds that `work` takes; what it says of its progress is thrown away."""
+    with open("/dev/null", "w") as nowhere, redirect_stderr(nowhere):
+        began = time.perf_counter()
+        work()
+        return time.perf_counter() - began
+
+
+def sentences(count: int, words: int, seed: int) -> list[str]:
+    """Return made-up texts."""
+    draw = random.Random(seed)
+    return [f"{number} " + " ".join(draw.choices(WORDS, k=words)) for number in range(count)]
+
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
+
+def write_shards(root: Path, count: int) -> Path:
+    """Write `count` files of one document each."""
+    root.mkdir(parents=True)
+    for number, text in enumerate(sentences(count, 20, 1)):
+        (root / f"{number:05d}.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    return root
+
+
+def seconds_per_task(work: Path, shards: int, repeats: int, runner: str) -> float:
+    """Return the seconds of one more task: (many tasks - few tasks) / their difference in number."""
+    few = max(2, shards // 10)
+
+    def best(count: int) -> float:
+        root = write_shards(work / f"{runner}-{count}", count)
+        stores = (work / f"{runner}-{count}-{turn}" for turn in range(repeats))
+        return min(
+            seconds_of(lambda store=store: run(Outputs(read_jsonl(root, source="s")), store, runner=runner))  # type: ignore[misc]
+            for store in stores
+        )
+
+    return (best(shards) - best(few)) / (shards - few)
+
+
+def seconds_to_reuse(work: Path, shards: int) -> float:
+    """Return the seconds per shard of a stage whose shards are all there, and whose manifest is not."""
+    root = write_shards(work / "reuse", shards)
+    result = run_quietly(Outputs(read_jsonl(root, source="s")), work / "reuse-store")
+    shutil.rmtree(result.folder.parent / result.stages[0].folder)
+    return seconds_of(lambda: run(Outputs(read_jsonl(root, source="s")), work / "reuse-store", runner="local")) / shards
+
+
+def run_quietly(outputs: Outputs, store: Path) -> Result:
+    """Run in this process without a word."""
+    with open("/dev/null", "w") as nowhere, redirect_stderr(nowhere):
+        return run(outputs, store, runner="local")
+
+
+# --- a stream of documents -------------------------------------------------------------------------------------------
+
+
+def write_stream(path: Path, documents: int) -> int:
+    """Write one Parquet file of `documents` texts with a number each, and return the bytes of the texts."""
+    texts = sentences(documents, 60, 2)
+    path.parent.mkdir(parents=True)
+    table = pa.table(
+        {"text": texts, "id": [str(n) for n in range(documents)], "stars": [n % 10 for n in range(documents)]}
+    )
+    pq.write_table(table, path, row_group_size=10_000)
+    return sum(map(len, texts))
+
+
+def through_engine(path: Path, store: Path) -> Result:
+    """Keep the documents of nine stars in ten, with everything accounted for."""
+    columns: dict[str, str | Column] = {"stars": Column("stars", "int64"), "name": "id"}
+    stream = read_parquet(path.parent, source="s", columns=columns).where(field("stars") > 0, reason="stars")
+    return run_quietly(Outputs(stream), store)
+
+
+def through_datatrove(path: Path, target: Path) -> int:
+    """Do the same with datatrove's reader, filter and writer, one task; return the rows written."""
+    from datatrove.executor.local import LocalPipelineExecutor
+    from datatrove.pipeline.filters import LambdaFilter
+    from datatrove.pipeline.readers import ParquetReader
+    from datatrove.pipeline.writers import ParquetWriter
+    from datatrove.utils.logging import logger
+
+    logger.remove()
+    pipeline = [
+        ParquetReader(str(path.parent), doc_progress=False),
+        LambdaFilter(_stars),
+        ParquetWriter(str(target / "out")),
+    ]
+    LocalPipelineExecutor(pipeline, logging_dir=str(target / "logs"), skip_completed=False).run()
+    return sum(pq.read_metadata(file).num_rows for file in (target / "out").glob("*.parquet"))
+
+
+def _stars(document: Any) -> bool:
+    return bool(document.metadata["stars"] > 0)
+
+
+def through_pyarrow(path: Path, target: Path) -> int:
+    """Filter with pyarrow alone: what no tool that reads and writes Parquet can be faster than."""
+    table = pq.read_table(path)
+    kept = table.filter(pa.compute.greater(table.column("stars"), 0))
+    pq.write_table(kept, target, compression="zstd", compression_level=3, use_dictionary=False)
+    return int(kept.num_rows)
+
+
+def deduplicated(path: Path, store: Path) -> Result:
+    """Read and deduplicate the stream."""
+    columns: dict[str, str | Column] = {"stars": Column("stars", "int64"), "name": "id"}
+    return run_quietly(
+        Outputs(deduplicate(read_parquet(path.parent, source="s", columns=columns), method=MinHash())), store
+    )
+
+
+def measure_stream(work: Path, size: Size, peers: bool) -> dict[str, Any]:
+    """Return documents per second of the ways through, and what they kept."""
+    path = work / "stream" / "a.parquet"
+    write_stream(path, size.documents)
+    kept: dict[str, int] = {}
+
+    def engine(turn: int) -> None:
+        kept["curate"] = through_engine(path, work / f"engine-{turn}").stages[0].rows
+
+    def plain(turn: int) -> None:
+        kept["pyarrow"] = through_pyarrow(path, work / f"plain-{turn}.parquet")
+
+    def trove(turn: int) -> None:
+        kept["datatrove"] = through_datatrove(path, work / f"trove-{turn}")
+
+    ways = {"curate": engine, "pyarrow": plain, **({"datatrove": trove} if peers else {})}
+    rates = {
+        name: size.documents / min(seconds_of(lambda w=way, t=turn: w(t)) for turn in range(size.repeats))  # type: ignore[misc]
+        for name, way in ways.items()
+    }
+    again = seconds_of(lambda: deduplicated(path, work / "unique"))
+    return {"rates": rates, "kept": kept, "with deduplication": size.documents / again}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--no-ray", action="store_true")
+    parser.add_argument("--no-peers", action="store_true")
+    given = parser.parse_args(arguments)
+    size = SIZES[given.size]
+    with work_folder() as work:
+        local = seconds_per_task(work, size.shards, size.repeats, "local")
+        reuse = seconds_to_reuse(work, size.shards)
+        on_ray = None if given.no_ray else seconds_per_task(work, size.shards, size.repeats, "ray")
+        stream = measure_stream(work, size, not given.no_peers)
+    rates = stream["rates"]
+    print(f"a task in this process: {local * 1e3:.1f} ms, {1 / local:,.0f} shards/s; reused: {reuse * 1e3:.2f} ms")
+    if on_ray is not None:
+        print(f"a task on Ray with 2 workers: {on_ray * 1e3:.1f} ms, {1 / on_ray:,.0f} shards/s")
+    for name, rate in rates.items():
+        print(f"a cheap filter over Parquet, {name}: {rate:,.0f} documents/s")
+    print(f"reading and deduplicating, curate: {stream['with deduplication']:,.0f} documents/s")
+    wanted = size.documents - len(range(0, size.documents, 10))
+    checks = {
+        "milliseconds of a task": (round(local * 1e3, 1), f"≤ {MOST_MS_PER_TASK:g}", local * 1e3 <= MOST_MS_PER_TASK),
+        "documents/s of a cheap filter": (
+            round(rates["curate"]),
+            f"≥ {LEAST_DOCUMENTS_PER_SECOND:g}",
+            rates["curate"] >= LEAST_DOCUMENTS_PER_SECOND,
+        ),
+        "all ways keep as many": (stream["kept"], f"= {wanted}", set(stream["kept"].values()) == {wanted}),
+    }
+    peers = {name: round(rate) for name, rate in rates.items() if name != "curate"}
+    report = {
+        "name": f"engine, {given.size}",
+        "unit": "documents/s of a cheap filter over Parquet",
+        "ours": round(rates["curate"]),
+        "peers": peers,
+        "ratio": round(rates["curate"] / rates["datatrove"], 2) if "datatrove" in rates else None,
+        "checks": checks,
+        "also": {
+            "ms per task, local": round(local * 1e3, 2),
+            "ms per task, Ray": None if on_ray is None else round(on_ray * 1e3, 2),
+            "ms per shard reused": round(reuse * 1e3, 3),
+            "documents/s with deduplication": round(stream["with deduplication"]),
+        },
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+    }
+    print(json.dumps(report))
+    return 0 if all(right for _, _, right in checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
