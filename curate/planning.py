@@ -13,9 +13,9 @@ from curate.receipts import read_receipt
 from curate.recipe import Outputs
 from curate.run import parse_sample
 from curate.stages import (
-    DeduplicateStage,
     DocumentStage,
     Stage,
+    WideStage,
     chain_key,
     compile_stages,
     described_steps,
@@ -102,7 +102,7 @@ def _planned(
 
 def _items(stage: Stage, store: Store, units: Mapping[str, list[FileUnit]]) -> dict[str, int] | None:
     """Return shard key → bytes of input, or None while the input's shards are not known."""
-    if isinstance(stage, DeduplicateStage):
+    if isinstance(stage, WideStage):
         return None
     transforms = described_steps(stage.steps)
     if stage.reader is not None:

@@ -21,10 +21,10 @@ from curate.receipts import Receipt, read_receipt
 from curate.repeats import RepeatsJob, id_ranges, repeats_by_shard
 from curate.runners import Attempt, Runner
 from curate.stages import (
-    DeduplicateStage,
     DocumentStage,
     Stage,
     Stages,
+    WideStage,
     chain_key,
     describe_stage,
     described_steps,
@@ -126,7 +126,7 @@ def run_stages(
         inputs = tuple(made[stage_key(parent, units)] for parent in stage.inputs)
         if there:
             made[key] = open_dataset(engine.store, stage.name, key)
-        elif isinstance(stage, DeduplicateStage):
+        elif isinstance(stage, WideStage):
             made[key] = _run_deduplicate(stage, key, inputs, engine)
         else:
             made[key] = _run_documents(stage, key, inputs, units, engine)
@@ -134,7 +134,7 @@ def run_stages(
     return made
 
 
-def _run_deduplicate(stage: DeduplicateStage, key: str, inputs: tuple[Dataset, ...], engine: Engine) -> Dataset:
+def _run_deduplicate(stage: WideStage, key: str, inputs: tuple[Dataset, ...], engine: Engine) -> Dataset:
     receipts, inner = Deduplication(stage, key, inputs, engine).run()
     operation = describe_stage(stage)
     return commit_dataset(engine.store, Made(stage.name, key, operation, inputs, stage.schema, receipts, inner))

@@ -44,8 +44,8 @@ class DocumentStage:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeduplicateStage:
-    """A dataset-wide operation that removes duplicates from all its inputs."""
+class WideStage:
+    """A dataset-wide operation on all its inputs."""
 
     name: str
     operation: Deduplicate
@@ -55,7 +55,7 @@ class DeduplicateStage:
     forbids: frozenset[str]
 
 
-Stage = DocumentStage | DeduplicateStage
+Stage = DocumentStage | WideStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class _Compiler:
         _require_columns(operation, schema)
         sources = tuple(dict.fromkeys(source for stage in inputs for source in stage.sources))
         forbids = frozenset[str]().union(*(stage.forbids for stage in inputs))
-        return self._add(DeduplicateStage(name, operation, inputs, schema, sources, forbids))
+        return self._add(WideStage(name, operation, inputs, schema, sources, forbids))
 
 
 def compile_stages(outputs: Mapping[str, Dataset], sample: Sample | None = None) -> Stages:
@@ -236,7 +236,7 @@ def chain_key(key: str, transforms: Sequence[Any]) -> str:
 
 def stage_key(stage: Stage, units: Mapping[str, Sequence[FileUnit]]) -> str:
     """Return the key of `stage`, given the fingerprinted units of each source that it reads from."""
-    if isinstance(stage, DeduplicateStage):
+    if isinstance(stage, WideStage):
         described = {
             **_without_inputs(stage.operation),
             "inputs": [stage_key(parent, units) for parent in stage.inputs],
@@ -258,7 +258,7 @@ def reading_name(reader: Reader) -> str:
 
 def describe_stage(stage: Stage) -> dict[str, Any]:
     """Return the configuration of `stage` as it stands in its manifest."""
-    if isinstance(stage, DeduplicateStage):
+    if isinstance(stage, WideStage):
         return {"operation": "deduplicate", **_without_inputs(stage.operation)}
     reader = None if stage.reader is None else describe(stage.reader)
     steps = [{"name": step.name, "transform": describe(step.transform)} for step in stage.steps]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from curate.readers.chunks import build_rows
-from curate.stages import DeduplicateStage, DocumentStage, Stages
+from curate.stages import DocumentStage, Stages, WideStage
 from transforms.duplicates import jaccard_pairs, split_buckets, survivors, text_digests
 from transforms.minhash import MinHash, band_keys, scoped_keys, shingle_sets, split_keys
 from transforms.order_key import order_keys
@@ -27,7 +27,7 @@ PAGE = b"<html><body><article><p>" + TEXT.encode() + b"</p></article></body></ht
 def warm(stages: Stages) -> None:
     """Call the kernels of all stages once in this process."""
     for stage in stages.ordered:
-        if isinstance(stage, DeduplicateStage):
+        if isinstance(stage, WideStage):
             if stage.operation.method is not None:
                 _warm_minhash(stage.operation.method)
         elif stage.reader is not None:

@@ -27,7 +27,7 @@ from curate.deduplication.near import BandsJob, CandidatesJob, DecideJob, Shingl
 from curate.deduplication.plan import Plan
 from curate.jobs import Item, Job
 from curate.receipts import Receipt
-from curate.stages import DeduplicateStage
+from curate.stages import WideStage
 from curate.store import Store
 
 
@@ -52,7 +52,7 @@ class RunsJobs(Protocol):
 class Deduplication:
     """One deduplication of `inputs` under the stage's `key`."""
 
-    stage: DeduplicateStage
+    stage: WideStage
     key: str
     inputs: tuple[Dataset, ...]
     engine: RunsJobs
