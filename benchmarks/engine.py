@@ -1,11 +1,10 @@
 """What the engine itself costs: per task in this process and on Ray, and per document of a cheap transform.
 
 Run `python -m benchmarks.engine [--size small|full] [--no-ray] [--no-peers]`. Tasks are shards of one short document
-each (read, kept, published: four files, each synced twice); their cost is the difference between a run of many and a
-run of few. The stream is one Parquet file through a filter by a column, once by the engine, which digests, counts and
-samples every document, once by datatrove's reader, filter and writer, which do not, and once by a plain copy of the
-file with pyarrow. Times are wall clock, the best of several runs. The last line is JSON; the exit status is 1 when a
-check fails.
+each (read, kept, published: three files, each synced twice); their cost is the time between the ends of two of them.
+The stream is one Parquet file through a filter by a column, once by the engine, which digests, counts and samples
+every document, once by datatrove's reader, filter and writer, which do not, and once by pyarrow alone. Times are wall
+clock, the best of several runs. The last line is JSON; the exit status is 1 when a check fails.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +34,7 @@ from transforms.minhash import MinHash
 
 WORDS: Final = [a + b for a in ("ka", "lo", "mi", "su", "te", "vo", "ra") for b in ("ren", "tal", "mos", "bik", "dun")]
 PACKAGES: Final = ("pyarrow", "ray", "datatrove", "numpy")
+WARM: Final = 10  # tasks after which no worker is new
 MOST_MS_PER_TASK: Final = 60.0
 LEAST_DOCUMENTS_PER_SECOND: Final = 5000.0
 
@@ -87,18 +88,17 @@ def write_shards(root: Path, count: int) -> Path:
 
 
 def seconds_per_task(work: Path, shards: int, repeats: int, runner: str) -> float:
-    """Return the seconds of one more task: (many tasks - few tasks) / their difference in number."""
-    few = max(2, shards // 10)
-
-    def best(count: int) -> float:
-        root = write_shards(work / f"{runner}-{count}", count)
-        stores = (work / f"{runner}-{count}-{turn}" for turn in range(repeats))
-        return min(
-            seconds_of(lambda store=store: run(Outputs(read_jsonl(root, source="s")), store, runner=runner))  # type: ignore[misc]
-            for store in stores
-        )
-
-    return (best(shards) - best(few)) / (shards - few)
+    """Return the seconds from one finished task to the next, by the journal, once every worker has done some."""
+    root = write_shards(work / runner, shards)
+    found: list[float] = []
+    for turn in range(repeats):
+        store = work / f"{runner}-{turn}"
+        seconds_of(partial(run, Outputs(read_jsonl(root, source="s")), store, runner=runner))
+        (journal,) = store.glob("runs/*/journal.jsonl")
+        events = [json.loads(line) for line in journal.read_text().splitlines()]
+        times = [float(event["time"]) for event in events if event["event"] == "task" and event["key"]][WARM:]
+        found.append((times[-1] - times[0]) / (len(times) - 1))
+    return min(found)
 
 
 def seconds_to_reuse(work: Path, shards: int) -> float:
@@ -191,7 +191,7 @@ def measure_stream(work: Path, size: Size, peers: bool) -> dict[str, Any]:
 
     ways = {"curate": engine, "pyarrow": plain, **({"datatrove": trove} if peers else {})}
     rates = {
-        name: size.documents / min(seconds_of(lambda w=way, t=turn: w(t)) for turn in range(size.repeats))  # type: ignore[misc]
+        name: size.documents / min(seconds_of(partial(way, turn)) for turn in range(size.repeats))
         for name, way in ways.items()
     }
     again = seconds_of(lambda: deduplicated(path, work / "unique"))
