@@ -47,7 +47,7 @@ _WORDLESS: Final = np.uint64(0x5851F42D4C957F2D)  # keeps shingles of bytes apar
 _MOST: Final = np.uint32(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _BLOCK: Final = 2048  # shingles at a time: they stay in the first-level cache, and memory does not grow with a document
-_PORTION: Final = 1 << 19  # bytes of text at a time, or one document
+_PORTION: Final = 1 << 19  # bytes of text at a time, or one document: their words stay in the second-level cache
 _VECTOR: Final = 32  # values padded to whole vectors; divides _BLOCK
 _LANES: Final = 4  # hash functions evaluated together, so that a shingle is loaded once for four
 _LEVELS: Final = 8  # bands that fit into a split key, one byte each
@@ -147,7 +147,7 @@ def band_keys(text: pa.LargeStringArray, minhash: MinHash) -> Hashes:
     spare = -len(a) % _LANES
     a, b = np.concatenate([a, np.ones(spare, np.uint32)]), np.concatenate([b, np.zeros(spare, np.uint32)])
     keys = np.empty((len(text), minhash.bands), np.uint64)
-    for first, last in _portions(text):
+    for first, last in portions(text, _PORTION):
         part = text.slice(first, last - first)
         words = find_words(part)
         scale = np.int64(minhash.ngram), np.int64(minhash.rows)
@@ -193,7 +193,7 @@ def scoped_keys(keys: Hashes, groups: Hashes) -> Hashes:
 
 def shingle_sets(text: pa.LargeStringArray, ngram: int) -> Sets:
     """Return the shingle set of each text: what verification compares. 8 bytes per shingle."""
-    sets = [_shingle_sets(text.slice(first, last - first), ngram) for first, last in _portions(text)]
+    sets = [_shingle_sets(text.slice(first, last - first), ngram) for first, last in portions(text, _PORTION)]
     sizes = [np.zeros(1, np.int64), *(np.diff(part.offsets) for part in sets)]
     values = [np.zeros(0, np.uint64), *(part.values for part in sets)]
     return Sets(np.cumsum(np.concatenate(sizes)), np.concatenate(values))
@@ -208,12 +208,12 @@ def _shingle_sets(text: pa.LargeStringArray, ngram: int) -> Sets:
     return Sets(sets, values[: _distinct(offsets, values, sets)].copy())
 
 
-def _portions(text: pa.LargeStringArray) -> Iterator[tuple[int, int]]:
-    """Yield ranges of documents of about `_PORTION` bytes: their words stay in the second-level cache."""
+def portions(text: pa.LargeStringArray, size: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges (first, end) of texts that hold `size` bytes or little more, or one text that is longer."""
     _, places = text_buffers(text)
     first = 0
     while first < len(text):
-        last = int(np.searchsorted(places, places[first] + _PORTION))
+        last = int(np.searchsorted(places, places[first] + size))
         last = min(max(last, first + 1), len(text))
         yield first, last
         first = last

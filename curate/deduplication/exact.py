@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +12,7 @@ from curate.deduplication.plan import DIGESTS, EXACT, SHARD_BITS, Plan, publish_
 from curate.exchange import partition_of, read_partition, write_exchange
 from curate.jobs import Item
 from curate.store import Store
-from transforms.duplicates import STAYS, exact_survivors, text_digests
+from transforms.duplicates import STAYS, exact_survivors, leading_bits, text_digests
 from transforms.order_key import order_keys
 
 
@@ -47,16 +46,10 @@ class DigestsJob:
         table = table.combine_chunks()
         partitions = self.plan.digest_partitions
         with self.store.spool() as path:
-            rows = write_exchange(
-                path, table, partition_of(_first_bytes(table.column("digest")), partitions), partitions
-            )
+            by_digest = partition_of(leading_bits(_whole(table.column("digest"))), partitions)
+            rows = write_exchange(path, table, by_digest, partitions)
             publish_files(self.store, item, self.name, {"digests.exchange": (path, rows)}, {})
         return int(batch.num_rows)
-
-
-def _first_bytes(digests: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
-    content = b"".join(value[:8] for value in digests.to_pylist())
-    return np.frombuffer(content, ">u8").astype(np.uint64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,11 +29,14 @@ from curate.exchange import partition_of, read_partition, write_exchange
 from curate.jobs import Item
 from curate.store import Store
 from curate.writer import write_parquet
-from transforms.duplicates import STAYS, jaccard_pairs, split_buckets, survivors, text_digests
-from transforms.minhash import MinHash, Sets, band_keys, scoped_keys, shingle_sets, split_keys
+from transforms.duplicates import STAYS, jaccard_pairs, leading_bits, split_buckets, survivors, text_digests
+from transforms.minhash import MinHash, Sets, band_keys, portions, scoped_keys, shingle_sets, split_keys
 from transforms.order_key import group_hashes, order_keys
 
 Refs = npt.NDArray[np.int64]
+
+BATCH_BYTES: Final = 64 << 20
+"""Bytes of text whose shingle sets are written at a time."""
 
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -77,9 +81,7 @@ class BandsJob:
         splits = split_keys(keys)
         if self.plan.within is not None:
             keys = scoped_keys(keys, group_hashes(batch.column(self.plan.within)))
-        digests = b"".join(digest[:8] for digest in text_digests(text).to_pylist())
-        order = np.frombuffer(digests, ">u8").astype(np.uint64)
-        bands = minhash.bands
+        order, bands = leading_bits(text_digests(text)), minhash.bands
         arrays = [keys.reshape(-1), splits.reshape(-1), np.repeat(order, bands), np.repeat(refs, bands)]
         return pa.Table.from_arrays([pa.array(array) for array in arrays], schema=BANDS)
 
@@ -150,13 +152,25 @@ class ShinglesJob:
         refs = np.unique(read_partition(paths, shard % plan.shard_partitions, CANDIDATES).column("ref").to_numpy())
         refs = refs[shards_of(refs) == shard]
         batch = plan.batch(shard).take(pa.array(refs - (shard << SHARD_BITS)))
-        sets = shingle_sets(batch.column("text"), _minhash(plan).ngram)
-        shingles = pa.ListArray.from_arrays(pa.array(sets.offsets.astype(np.int32)), pa.array(sets.values))
-        arrays = [pa.array(refs), batch.column("id"), order_keys(batch, plan.prefer, plan.sources), shingles]
         with self.store.spool() as path:
-            written = write_parquet(path, [pa.RecordBatch.from_arrays(arrays, schema=SHINGLES)], SHINGLES)
+            written = write_parquet(path, self._batches(batch, refs), SHINGLES)
             publish_files(self.store, item, self.name, {"shingles.parquet": (path, written.rows)}, {})
         return len(refs)
+
+    def _batches(self, batch: pa.RecordBatch, refs: Refs) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of `refs` in batches of bounded size: the offsets of a list array have 32 bits."""
+        text, orders = batch.column("text"), order_keys(batch, self.plan.prefer, self.plan.sources)
+        for first, last in portions(text, BATCH_BYTES):
+            rows = last - first
+            sets = shingle_sets(text.slice(first, rows), _minhash(self.plan).ngram)
+            shingles = pa.ListArray.from_arrays(pa.array(sets.offsets.astype(np.int32)), pa.array(sets.values))
+            arrays = [
+                pa.array(refs[first:last]),
+                batch.column("id").slice(first, rows),
+                orders.slice(first, rows),
+                shingles,
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=SHINGLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +212,11 @@ def read_sets(plan: Plan, refs: Refs) -> Sets:
     for shard in np.unique(shards_of(refs)).tolist():
         wanted = refs[shards_of(refs) == shard]
         table = pq.read_table(plan.file("shingles", shard, "shingles.parquet"), columns=["ref", "shingles"])
-        mine = table.filter(pc.is_in(table.column("ref"), pa.array(wanted))).column("shingles").combine_chunks()
-        mine = pa.concat_arrays(mine.chunks) if isinstance(mine, pa.ChunkedArray) else mine
-        ends = np.cumsum(np.asarray(pc.list_value_length(mine), np.int64))
-        offsets.append(ends + total)
-        values.append(np.asarray(mine.flatten(), np.uint64))
-        total += int(ends[-1]) if len(ends) else 0
+        mine = table.filter(pc.is_in(table.column("ref"), pa.array(wanted))).column("shingles")
+        for chunk in mine.chunks:  # joined they might have more shingles than a list array can hold
+            offsets.append(np.cumsum(np.asarray(pc.list_value_length(chunk), np.int64)) + total)
+            values.append(np.asarray(chunk.flatten(), np.uint64))
+            total += len(values[-1])
     return Sets(np.concatenate(offsets), np.concatenate(values))
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from blake3 import blake3
 
@@ -18,6 +19,7 @@ from curate import Column, Outputs, deduplicate, exchange, read_jsonl, read_parq
 from curate import Dataset as Described
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
+from curate.deduplication import near
 from tests.curate.corpus import ledger, run_on, texts, write_lines
 from tests.transforms.test_duplicates import SHARED, array, brute_force_pairs, deduplicated, sequential_rule, variants
 from tests.transforms.test_duplicates import corpus as in_memory
@@ -297,6 +299,21 @@ def test_deduplication_told_to_use_what_is_not_there_is_refused_before_any_work(
     with pytest.raises(ConfigurationError, match=message):
         run_on(Outputs(deduplicate(read_jsonl(tmp_path / "in", source="s"), **arguments)), tmp_path / "store")
     assert not (tmp_path / "store" / "shards").exists()
+
+
+def test_deduplication_shingles_written_in_batches_give_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lines(tmp_path / "in" / "a.jsonl", [{"text": text} for text in variants(120, 5)])
+    files = []
+    for size in (near.BATCH_BYTES, 1000):
+        monkeypatch.setattr(near, "BATCH_BYTES", size)
+        source = read_jsonl(tmp_path / "in", source="s")
+        run_on(Outputs(deduplicate(source, method=THOROUGH)), tmp_path / f"store {size}")
+        found = sorted((tmp_path / f"store {size}").glob("shards/*/shingles.parquet"))
+        assert found and sum(len(pq.read_table(path)) for path in found) > 50
+        files.append([path.read_bytes() for path in found])
+    assert files[0] == files[1]
 
 
 def test_deduplication_of_nothing_is_refused() -> None:
