@@ -52,11 +52,26 @@ def document_id(source: str, *natural_key: bytes | str | int) -> bytes:
 
     Every part is length-prefixed, so that no two lists of parts run together.
     """
-    hasher = blake3(b"curate document id 1\0")
-    for part in (source, *natural_key):
-        data = part if isinstance(part, bytes) else str(part).encode()
-        hasher.update(len(data).to_bytes(8, "little") + type(part).__name__.encode() + b"\0" + data)
+    return id_after(id_prefix(source), *natural_key)
+
+
+def id_prefix(source: str, *natural_key: bytes | str | int) -> blake3:
+    """Return what the ids of documents of `source` share whose natural keys begin alike; see `id_after`."""
+    prefix = blake3(b"curate document id 1\0")
+    prefix.update(b"".join(map(_id_part, (source, *natural_key))))
+    return prefix
+
+
+def id_after(prefix: blake3, *rest: bytes | str | int) -> bytes:
+    """Return the id whose natural key goes on with `rest`."""
+    hasher = prefix.copy()
+    hasher.update(b"".join(map(_id_part, rest)))
     return hasher.digest(16)
+
+
+def _id_part(part: bytes | str | int) -> bytes:
+    data = part if isinstance(part, bytes) else str(part).encode()
+    return len(data).to_bytes(8, "little") + type(part).__name__.encode() + b"\0" + data
 
 
 def text_digest(text: str) -> bytes:

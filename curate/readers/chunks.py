@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from blake3 import blake3
 
-from curate.digests import document_id
+from curate.digests import document_id, id_after, id_prefix
 from curate.readers.events import End, Event, Gap, Read, Refused, Structural
 from curate.readers.reader import Reader
 from curate.statistics import Statistics, add
-from transforms.schema import NOT_CHECKED, UNKNOWN
+from transforms.schema import ID, NOT_CHECKED, OPTOUT, ORIGIN, UNKNOWN
 
 CHUNK_ROWS: Final = 4096
 CHUNK_BYTES: Final = 32 << 20
@@ -79,6 +79,7 @@ class _Assembler:
         self.seen: dict[bytes, bytes] = {}
         self.sums: dict[str, int] = {}
         self.totals: dict[str, int] = {}
+        self.prefixes: dict[str, blake3] = {}
         self._start()
 
     def _start(self) -> None:
@@ -89,7 +90,8 @@ class _Assembler:
         self.losses: list[Loss] = []
         self.counts: Statistics = {}
         self.keys: list[tuple[bytes, bytes]] = []
-        self.size = 0
+        self.size = self.records = 0
+        self.lengths: dict[str, int] = {}
 
     def take(self, event: Event, ordinal: int) -> None:
         if isinstance(event, End):
@@ -130,7 +132,9 @@ class _Assembler:
                 self._count_of("refused", "same record", event)
                 return
             self.keys.append((identity, digest))
-        self._count_of("records", "read", event)
+        self.records += 1
+        if event.part == 0:
+            self.lengths[event.place] = self.lengths.get(event.place, 0) + event.length
         if event.replaced:
             self._count("replaced", "lone surrogates", event.replaced)
         self.ids.append(identity)
@@ -142,7 +146,10 @@ class _Assembler:
     def _id(self, key: bytes | None, origin: Mapping[str, Any]) -> bytes:
         place = (origin["uri"], origin["place"], origin["offset"], origin["part"])
         if key is None:
-            return document_id(self.reader.source, *place)
+            prefix = self.prefixes.get(place[1])
+            if prefix is None:
+                prefix = self.prefixes[place[1]] = id_prefix(self.reader.source, *place[:2])
+            return id_after(prefix, *place[2:])
         if self.reader.on_clash == "place":
             return document_id(self.reader.source, key, *place)
         return document_id(self.reader.source, key, origin["part"])
@@ -156,6 +163,10 @@ class _Assembler:
             add(self.counts, (self.reader.source, group, name, event.place), event.length)
 
     def close(self) -> Chunk:
+        if self.records:
+            add(self.counts, (self.reader.source, "records", "read", "count"), self.records)
+        for place, length in self.lengths.items():
+            add(self.counts, (self.reader.source, "records", "read", place), length)
         chunk = Chunk(
             build_rows(self.reader, self.ids, self.origins, self.values),
             np.array(self.ordinals, np.int64),
@@ -196,19 +207,25 @@ def build_rows(
     reader: Reader, ids: list[bytes], origins: list[dict[str, Any]], values: list[Mapping[str, Any]]
 ) -> pa.RecordBatch:
     """Return rows of `reader`'s schema for these records; rights that nobody states are "unknown"."""
-    given: dict[str, list[Any]] = {
-        "id": ids,
-        "origin": origins,
-        "source": [reader.source] * len(ids),
-        "optout": [NOT_CHECKED] * len(ids),
-    }
     stated = [reader.licence or value.get("licence") for value in values]
-    given["licence"] = [licence or UNKNOWN for licence in stated]
     basis = "user" if reader.licence else "source"
-    given["licence_basis"] = [basis if licence else UNKNOWN for licence in stated]
+    given = {
+        "id": pa.array(ids, ID),
+        "origin": _origins(origins),
+        "source": pa.repeat(pa.scalar(reader.source, pa.large_string()), len(ids)),
+        "licence": pa.array([licence or UNKNOWN for licence in stated], pa.large_string()),
+        "licence_basis": pa.array([basis if licence else UNKNOWN for licence in stated], pa.large_string()),
+        "optout": pa.repeat(pa.scalar(NOT_CHECKED, OPTOUT), len(ids)),
+    }
     schema = reader.schema()
     arrays = [
-        pa.array(given[item.name] if item.name in given else [value.get(item.name) for value in values], item.type)
+        given[item.name] if item.name in given else pa.array([value.get(item.name) for value in values], item.type)
         for item in schema
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _origins(origins: list[dict[str, Any]]) -> pa.StructArray:
+    fields = list(ORIGIN)
+    columns = [pa.array([origin[field.name] for origin in origins], field.type) for field in fields]
+    return pa.StructArray.from_arrays(columns, fields=fields)
