@@ -64,6 +64,22 @@ def count_flags(flags: np.uint64) -> np.int64:
 
 
 @kernel
+def gather(flags: np.uint64) -> np.uint64:
+    """Return the flags of a chunk as its lowest eight bits, the first byte's as the lowest."""
+    return (flags >> np.uint64(7)) * np.uint64(0x0102040810204080) >> np.uint64(56)
+
+
+@kernel
+def flag_word_bytes(chunk: np.uint64) -> np.uint64:
+    """Return flags of ASCII letters, digits and underscores."""
+    low = chunk & REST
+    letter = low | np.uint64(0x2020202020202020)
+    letters = (letter + np.uint64(0x1F1F1F1F1F1F1F1F)) ^ (letter + np.uint64(0x0505050505050505))  # 0x80 - "a", - "{"
+    digits = (low + np.uint64(0x5050505050505050)) ^ (low + np.uint64(0x4646464646464646))  # 0x80 - "0", - ":"
+    return (letters | digits | flag_equal(chunk, np.uint64(0x5F))) & ~chunk & FLAGS
+
+
+@kernel
 def count_starts(chunk: np.uint64) -> np.int64:
     """Return how many bytes of `chunk` begin a character of UTF-8: all but those of the form 10xxxxxx."""
     return np.int64(8) - count_flags(chunk & ~(chunk << np.uint64(1)) & FLAGS)

@@ -49,3 +49,12 @@ def test_lower_case_of_every_ascii_byte_is_that_of_python() -> None:
     for byte in range(128):
         chunk = bytes([byte, 0x41, 0x7F, byte, 0, 0x5A, 0x40, byte])
         assert eight_bytes.lower_ascii(number(chunk)) == number(chunk.lower())
+
+
+@given(chunks)
+@settings(deadline=None, derandomize=True, max_examples=300)
+def test_gathered_flags_of_any_chunk_are_its_bits(chunk: bytes) -> None:
+    flags = np.uint64(eight_bytes.flag_word_bytes(number(chunk)))
+    plain = [chr(byte).isalnum() or byte == 0x5F if byte < 0x80 else False for byte in chunk]
+    assert flags == flags_of(plain)
+    assert eight_bytes.gather(flags) == sum(1 << place for place, is_marked in enumerate(plain) if is_marked)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms import segmentation
+from transforms import eight_bytes, segmentation
 from transforms import unicode_tables as tables
 from transforms.segmentation import find_words
 
@@ -172,6 +172,24 @@ def test_words_kinds_that_do_not_join_ascii_have_three_bytes() -> None:
         assert np.flatnonzero(kinds == kind).min() >= 0x800
     joined = (tables.WB_ALETTER, tables.WB_NUMERIC, tables.WB_EXTENDNUMLET)
     assert all(kinds[ord(c)] in joined for c in "azAZ09_")
+
+
+def test_words_bytes_of_ascii_runs_are_those_of_the_tables() -> None:
+    """The scan over eight bytes at a time has the ASCII classes in its arithmetic."""
+    joined = (tables.WB_ALETTER, tables.WB_NUMERIC, tables.WB_EXTENDNUMLET)
+    for byte in range(256):
+        is_run = byte < 0x80 and tables.WORD_BREAK[byte] & 31 in joined
+        assert eight_bytes.flag_word_bytes(np.uint64(byte * 0x0101010101010101)) == is_run * 0x8080808080808080
+
+
+def test_words_across_the_borders_of_blocks_are_found_whole() -> None:
+    pieces = ["word ", "e.g. ", "naïve ", "_x_ ", "中文", "a" * 70 + " ", "x" * 7 + "-", "…", "1,000.5;"]
+    draw = random.Random(3)
+    for _ in range(300):
+        text = " " * draw.randrange(70) + "".join(draw.choices(pieces, k=draw.randrange(40)))
+        assert words(text) == plain_words(text)
+        long = "b" * draw.randrange(50, 200) + draw.choice(["", "'", "'s", "é", " ", "…"])
+        assert words(long) == plain_words(long)
 
 
 def test_words_as_many_as_can_be_are_all_found() -> None:
