@@ -1,1 +1,4 @@
-"""The bundled trainer: the package of what consumes a plan. It is empty so far."""
+"""The bundled JAX trainer: a small model trained on the batches of a mixture plan, bitwise resumable.
+
+`trainers.train.train` trains, `trainers.compare.compare` tells two mixtures apart. See ARCHITECTURE §12.
+"""

@@ -1,0 +1,212 @@
+"""What a training run is: frozen dataclasses, and `recipe`, the one dial from which all of them follow.
+
+Invariants: a configuration is plain numbers and words; `flat` gives it as canonical JSON (decimals as strings), which
+is what a checkpoint stores and what a resume compares field by field. Every field reaches the bits of the result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from curate.configuration import ConfigurationError
+
+Shape = Literal["wsd", "cosine", "linear"]
+"""What the learning rate does after its warmup: stay and then decay linearly, follow half a cosine, decay linearly."""
+
+Head = Literal["tied", "own"]
+"""Whether logits are made with the embedding matrix (transposed) or with a matrix of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """A Llama-like model: RMSNorm, rotary positions, grouped-query attention, SwiGLU.
+
+    `width` is the embedding axis, `hidden` the inner axis of the feed-forward, `heads` the query heads, of which
+    heads / kv_heads share a key and value head. A head is width / heads wide.
+    """
+
+    vocabulary: int
+    width: int
+    layers: int
+    heads: int
+    kv_heads: int
+    hidden: int
+    head: Head = "tied"
+    rope_base: float = 10_000.0
+    norm_epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        """Check that the axes fit each other.
+
+        Raises:
+            ConfigurationError: they do not.
+        """
+        for name in ("vocabulary", "width", "layers", "heads", "kv_heads", "hidden"):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1, got {getattr(self, name)}")
+        _require(self.width % (2 * self.heads) == 0, f"width {self.width} is not a multiple of 2 × {self.heads} heads")
+        _require(self.heads % self.kv_heads == 0, f"{self.heads} heads cannot share {self.kv_heads} kv_heads evenly")
+        _require(self.head in ("tied", "own"), f'head must be "tied" or "own", got {self.head!r}')
+
+    @property
+    def head_width(self) -> int:
+        """The width of one attention head."""
+        return self.width // self.heads
+
+    @property
+    def matrix_parameters(self) -> int:
+        """Parameters of the matrices in all layers: without embedding, own head and the gains of norms."""
+        attention = 2 * self.width * self.head_width * (self.heads + self.kv_heads)
+        return self.layers * (attention + 3 * self.width * self.hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerConfig:
+    """AdamW with decoupled weight decay (Loshchilov and Hutter, ICLR 2019) after clipping by the global norm.
+
+    The rate at update s of `Config.steps` is `learning_rate` times min(1, (s + 1) / warmup) times the shape: "wsd" is
+    1 until the last `decay` updates and falls linearly to `floor` over them; "linear" and "cosine" fall to `floor`
+    over all updates after the warmup (and take no `decay`).
+    """
+
+    learning_rate: float
+    warmup: int
+    decay: int = 0
+    shape: Shape = "wsd"
+    floor: float = 0.0
+    weight_decay: float = 0.1
+    beta1: float = 0.9
+    beta2: float = 0.95
+    epsilon: float = 1e-8
+    clip: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            ConfigurationError: a value is outside of its range.
+        """
+        _require(self.learning_rate > 0, f"learning_rate must be positive, got {self.learning_rate}")
+        _require(self.shape in ("wsd", "cosine", "linear"), f"shape must be wsd, cosine or linear, got {self.shape!r}")
+        _require(self.warmup >= 0 and self.decay >= 0, f"warmup {self.warmup}, decay {self.decay}: not negative")
+        _require(self.shape == "wsd" or self.decay == 0, f'decay belongs to "wsd", the shape is {self.shape!r}')
+        _require(0 <= self.floor <= 1, f"floor is a fraction of the rate from 0 to 1, got {self.floor}")
+        _require(self.clip > 0, f"clip must be positive, got {self.clip}")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A training run: `steps` updates, each on `batch` sequences of `length` tokens.
+
+    `z_loss` weighs the squared log-normaliser of the logits (PaLM, Chowdhery et al. 2022, §5; 1e-4 as there). `seed`
+    names the initial parameters and nothing else: the order of the data belongs to the plan.
+    """
+
+    model: ModelConfig
+    optimizer: OptimizerConfig
+    steps: int
+    batch: int
+    length: int
+    z_loss: float = 1e-4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that the schedule fits into the steps.
+
+        Raises:
+            ConfigurationError: it does not, or a number is out of range.
+        """
+        _require(self.steps >= 1 and self.batch >= 1, f"steps {self.steps}, batch {self.batch}: at least 1")
+        _require(self.length >= 2, f"a sequence has at least 2 tokens, got length {self.length}")
+        planned = self.optimizer.warmup + self.optimizer.decay
+        _require(planned <= self.steps, f"warmup and decay take {planned} of {self.steps} steps")
+        _require(self.z_loss >= 0, f"z_loss must not be negative, got {self.z_loss}")
+        _require(0 <= self.seed < 1 << 32, f"seed is a number from 0 to 2^32 - 1, got {self.seed}")
+
+
+DEFAULT_LENGTH: Final = 256
+
+
+def recipe(
+    width: int,
+    tokens: int,
+    *,
+    vocabulary: int,
+    length: int = DEFAULT_LENGTH,
+    batch: int | None = None,
+    seed: int = 0,
+) -> Config:
+    """Return the configuration that follows from the model's `width` and the `tokens` that it sees.
+
+    `vocabulary` and `length` (and `batch`, if given) are facts of the tokenizer and the plan, not dials. With
+    N matrix parameters and D = `tokens`:
+
+        layers      = 2 + width / 64
+        heads       = width / 32 below width 512, else width / 64; two share a key and value head
+        hidden      = 8/3 width, rounded up to a multiple of 32      (Shazeer, "GLU variants", 2020)
+        head        = tied below width 1024, else own
+        batch       = 0.58 D^0.571 tokens, rounded to a power of two of sequences
+        rate        = 1.79 N^-0.713 D^0.307, at most 0.01            (both: Li et al., "Predictable scale", 2025)
+        steps       = D / (batch · length), rounded down
+        warmup      = steps / 20, decay = steps / 5, WSD to zero     (Hägele et al., 2024: 20 % suffice)
+
+    The law was fitted on N ≥ 6e7, D ≥ 2e9; below that it is an extrapolation. The rate is rounded to three digits, so
+    that a mathematical library that differs in the last bit gives the same configuration.
+
+    Raises:
+        ConfigurationError: `width` is not a positive multiple of 64, or `tokens` are fewer than one batch.
+    """
+    _require(width >= 64 and width % 64 == 0, f"width is a positive multiple of 64, got {width}")
+    _require(tokens >= 2 * length, f"{tokens} tokens are fewer than two sequences of {length}")
+    heads = width // 32 if width < 512 else width // 64
+    model = ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=2 + width // 64,
+        heads=heads,
+        kv_heads=heads // 2,
+        hidden=-(-8 * width // 96) * 32,
+        head="tied" if width < 1024 else "own",
+    )
+    rows = _power_of_two(0.58 * tokens**0.571 / length) if batch is None else batch
+    steps = tokens // (rows * length)
+    _require(steps >= 1, f"{tokens} tokens are fewer than one batch of {rows} × {length}")
+    rate = min(0.01, 1.79 * model.matrix_parameters**-0.713 * tokens**0.307)
+    optimizer = OptimizerConfig(learning_rate=float(f"{rate:.2e}"), warmup=steps // 20, decay=steps // 5)
+    return Config(model=model, optimizer=optimizer, steps=steps, batch=rows, length=length, seed=seed)
+
+
+def flat(config: Any) -> dict[str, int | str]:
+    """Return the fields of nested dataclasses under dotted names, decimals as their shortest exact strings."""
+    result: dict[str, int | str] = {}
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if dataclasses.is_dataclass(value):
+            result |= {f"{field.name}.{name}": item for name, item in flat(value).items()}
+        else:
+            result[field.name] = repr(value) if isinstance(value, float) else value
+    return result
+
+
+def differences(stored: Mapping[str, object], given: Mapping[str, object]) -> list[str]:
+    """Return one phrase for each field in which two flat descriptions differ, in order of their names."""
+    return [
+        f"{name}: stored {stored.get(name, 'nothing')}, given {given.get(name, 'nothing')}"
+        for name in sorted({*stored, *given})
+        if stored.get(name) != given.get(name)
+    ]
+
+
+def _power_of_two(value: float) -> int:
+    """Return the power of two nearest to `value` by ratio, at least 1."""
+    rows = 1
+    while rows * rows * 2 < value * value:  # rows · √2 < value
+        rows *= 2
+    return rows
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ConfigurationError(message)

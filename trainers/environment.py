@@ -1,0 +1,48 @@
+"""The environment that reaches the bits of a training run, as a record to keep beside a checkpoint.
+
+XLA's result depends on its version, the instruction set and the number of threads (docs: a step pinned to one core
+gives other bits than on two), so equality of states is promised where these records are equal.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import jax
+
+LIBRARIES: Final = ("equinox", "jax", "jaxlib", "numpy", "optax")
+INSTRUCTIONS: Final = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512_bf16", "amx_tile", "asimd", "sve")
+"""Instruction sets for which XLA writes different code, by their names in /proc/cpuinfo."""
+
+
+def environment() -> dict[str, str]:
+    """Return the fingerprint of this process: versions, backend, devices, threads, instruction set, XLA's flags."""
+    devices = jax.devices()
+    return {
+        **{library: version(library) for library in LIBRARIES},
+        "backend": jax.default_backend(),
+        "devices": f"{len(devices)} {devices[0].device_kind}",
+        "threads": str(_threads()),
+        "machine": platform.machine(),
+        "instructions": " ".join(_instructions()),
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+    }
+
+
+def _threads() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _instructions() -> list[str]:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    words = next((set(line.split()) for line in lines if line.startswith(("flags", "Features"))), set())
+    return [name for name in INSTRUCTIONS if name in words]

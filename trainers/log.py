@@ -1,0 +1,108 @@
+"""The log of a run: `log.jsonl`, one JSON object a line, the one truth about what happened.
+
+    {"kind":"start","step":0,"plan":…,"config":…,"environment":…,"timing":{"time":…,"host":…}}
+    {"kind":"train","step":17,"loss":…,"tokens":…,"predicted":…,"learning_rate":…,"gradient_norm":…,"timing":{…}}
+    {"kind":"validation","step":100,"source":"books","loss":…,"predicted":…,"timing":{…}}
+    {"kind":"checkpoint","step":100,"state":…,"timing":{…}}
+
+The step of a "train" line is that of its batch, its loss the one before the update, `tokens` all tokens up to and
+with this batch; the other kinds count the updates made. Everything of the clock and the host lies under `timing`:
+without it, and with repeated steps taken once, the log of a killed and resumed run equals that of an undisturbed one.
+Lines are appended and never changed; a killed run may leave a part of a line, which the next start cuts off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+NAME: Final = "log.jsonl"
+
+Line = dict[str, Any]
+
+
+class Writer:
+    """Appends lines; each is handed to the operating system at once, `sync` puts them on the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the log of `folder`, after its last whole line."""
+        self._file = (folder / NAME).open("ab", buffering=0)
+        self._file.truncate(_whole_lines(folder / NAME))
+
+    def write(self, kind: str, step: int, values: Mapping[str, Any], timing: Mapping[str, Any]) -> None:
+        """Append a line.
+
+        Raises:
+            ValueError: a value is not finite.
+        """
+        line = json.dumps({"kind": kind, "step": step, **values, "timing": timing}, allow_nan=False)
+        self._file.write(line.encode() + b"\n")
+
+    def sync(self) -> None:
+        """Return when all lines are on the disk."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The lines of a log by kind, ascending by step, repeated steps once (the last time counts).
+
+    `repeated` counts the steps that were trained again after a kill, `disagreed` names those whose repetition gave
+    another loss: they ran in different environments.
+    """
+
+    starts: tuple[Line, ...]
+    train: tuple[Line, ...]
+    validation: tuple[Line, ...]
+    checkpoints: tuple[Line, ...]
+    repeated: int
+    disagreed: tuple[int, ...]
+
+
+def read_log(folder: Path) -> Log:
+    """Return the log of the run in `folder`; a line that is still being written is left out.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: a whole line is no JSON.
+    """
+    content = (folder / NAME).read_bytes()
+    lines = [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
+    train = _of_kind(lines, "train")
+    last = {line["step"]: line for line in train}
+    others = {line["step"] for line in train if untimed(line) != untimed(last[line["step"]])}
+    return Log(
+        starts=tuple(_of_kind(lines, "start")),
+        train=_once(train),
+        validation=_once(_of_kind(lines, "validation")),
+        checkpoints=_once(_of_kind(lines, "checkpoint")),
+        repeated=len(train) - len(last),
+        disagreed=tuple(sorted(others)),
+    )
+
+
+def untimed(line: Line) -> Line:
+    """Return `line` without what belongs to the clock: what must be the same in every repetition."""
+    return {name: value for name, value in line.items() if name != "timing"}
+
+
+def _of_kind(lines: list[Line], kind: str) -> list[Line]:
+    return [line for line in lines if line["kind"] == kind]
+
+
+def _once(lines: list[Line]) -> tuple[Line, ...]:
+    last = {(line["step"], line.get("source", "")): line for line in lines}
+    return tuple(last[key] for key in sorted(last))
+
+
+def _whole_lines(path: Path) -> int:
+    """Return how many bytes of the file are whole lines."""
+    return path.read_bytes().rfind(b"\n") + 1

@@ -1,0 +1,188 @@
+# ruff: noqa: F722
+"""The model: a Llama-like transformer (Touvron et al. 2023) in Equinox, every array with named axes.
+
+Axes: batch, position (in the sequence), embed, heads, kv_heads, head (within one head), hidden, vocabulary; the
+arrays of `Model.blocks` have `layer` before their own axes, and the layers run as one scan. The names are checked at
+run time in the tests.
+
+Invariants: a token sees itself and earlier tokens of its own segment, nothing else, so documents packed into one
+sequence give what they give apart; all arithmetic is float32. Cost: 6 FLOPs per matrix parameter and trained token,
+plus attention; memory for scores is batch · heads · position² floats per layer.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from trainers.config import ModelConfig
+
+
+class RMSNorm(eqx.Module):
+    """Root-mean-square normalisation over the embed axis (Zhang and Sennrich 2019) with a learned gain."""
+
+    gain: Float[Array, " embed"]
+    epsilon: float = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, "batch position embed"]) -> Float[Array, "batch position embed"]:
+        """Return `x` divided by its root mean square, times the gain."""
+        return x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + self.epsilon) * self.gain
+
+
+class Rotation(eqx.Module):
+    """Rotary positions (Su et al. 2021), halves paired: dimension i turns with dimension i + head / 2."""
+
+    cos: Float[Array, "batch position half"]
+    sin: Float[Array, "batch position half"]
+
+    def __call__(self, x: Float[Array, "batch position heads head"]) -> Float[Array, "batch position heads head"]:
+        """Return `x` with each pair of dimensions turned by its position's angle."""
+        first, second = jnp.split(x, 2, axis=-1)
+        cos, sin = self.cos[:, :, None], self.sin[:, :, None]
+        return jnp.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+
+
+def rotation(positions: Int[Array, "batch position"], head_width: int, base: float) -> Rotation:
+    """Return the rotation of `positions`: pair i of a head turns by position · base^(-2i / head_width)."""
+    frequencies = base ** (-jnp.arange(0, head_width, 2, dtype=jnp.float32) / head_width)
+    angles = positions[..., None].astype(jnp.float32) * frequencies
+    return Rotation(jnp.cos(angles), jnp.sin(angles))
+
+
+def attention_mask(segments: Int[Array, "batch position"]) -> Bool[Array, "batch position position"]:
+    """Return which position (second axis) sees which (third): not later, and of the same segment."""
+    order = jnp.arange(segments.shape[1])
+    return (order[:, None] >= order[None, :]) & (segments[:, :, None] == segments[:, None, :])
+
+
+class Attention(eqx.Module):
+    """Grouped-query attention (Ainslie et al. 2023): consecutive query heads share a key and value head."""
+
+    query: Float[Array, "embed heads head"]
+    key: Float[Array, "embed kv_heads head"]
+    value: Float[Array, "embed kv_heads head"]
+    output: Float[Array, "heads head embed"]
+
+    def __call__(
+        self,
+        x: Float[Array, "batch position embed"],
+        turn: Rotation,
+        mask: Bool[Array, "batch position position"],
+    ) -> Float[Array, "batch position embed"]:
+        """Return what each position gathers from those that it sees."""
+        heads, kv_heads = self.query.shape[-2], self.key.shape[-2]
+        q = turn(jnp.einsum("bpe,enh->bpnh", x, self.query))
+        k = turn(jnp.einsum("bpe,ekh->bpkh", x, self.key))
+        v = jnp.einsum("bpe,ekh->bpkh", x, self.value)
+        q = q.reshape(*q.shape[:2], kv_heads, heads // kv_heads, q.shape[-1])
+        scores = jnp.einsum("bqkgh,bskh->bkgqs", q, k) * q.shape[-1] ** -0.5
+        weights = jax.nn.softmax(jnp.where(mask[:, None, None], scores, -jnp.inf), axis=-1)
+        gathered = jnp.einsum("bkgqs,bskh->bqkgh", weights, v)
+        return jnp.einsum("bpnh,nhe->bpe", gathered.reshape(*gathered.shape[:2], heads, -1), self.output)
+
+
+class SwiGLU(eqx.Module):
+    """The gated feed-forward: down(silu(gate(x)) · up(x)) (Shazeer 2020)."""
+
+    gate: Float[Array, "embed hidden"]
+    up: Float[Array, "embed hidden"]
+    down: Float[Array, "hidden embed"]
+
+    def __call__(self, x: Float[Array, "batch position embed"]) -> Float[Array, "batch position embed"]:
+        """Return the feed-forward of each position."""
+        return (jax.nn.silu(x @ self.gate) * (x @ self.up)) @ self.down
+
+
+class Block(eqx.Module):
+    """One layer: attention, then feed-forward, each on the normalised stream and added to it."""
+
+    attention_norm: RMSNorm
+    attention: Attention
+    feed_forward_norm: RMSNorm
+    feed_forward: SwiGLU
+
+    def __call__(
+        self,
+        x: Float[Array, "batch position embed"],
+        turn: Rotation,
+        mask: Bool[Array, "batch position position"],
+    ) -> Float[Array, "batch position embed"]:
+        """Return the stream after this layer."""
+        x = x + self.attention(self.attention_norm(x), turn, mask)
+        return x + self.feed_forward(self.feed_forward_norm(x))
+
+
+class Model(eqx.Module):
+    """The whole model. The arrays of `blocks` have a leading layer axis; `head` is None where the embedding serves."""
+
+    embedding: Float[Array, "vocabulary embed"]
+    blocks: Block
+    norm: RMSNorm
+    head: Float[Array, "embed vocabulary"] | None
+    rope_base: float = eqx.field(static=True)
+
+    def __call__(
+        self,
+        tokens: Int[Array, "batch position"],
+        segments: Int[Array, "batch position"],
+        positions: Int[Array, "batch position"],
+    ) -> Float[Array, "batch position vocabulary"]:
+        """Return the logits of the token after each position."""
+        turn = rotation(positions, self.blocks.attention.query.shape[-1], self.rope_base)
+        mask = attention_mask(segments)
+
+        def layer(
+            x: Float[Array, "batch position embed"], block: Block
+        ) -> tuple[Float[Array, "batch position embed"], None]:
+            return block(x, turn, mask), None
+
+        x, _ = jax.lax.scan(layer, self.embedding[tokens], self.blocks)
+        x = self.norm(x)
+        return x @ self.embedding.T if self.head is None else x @ self.head
+
+
+def init_model(config: ModelConfig, key: PRNGKeyArray) -> Model:
+    """Return a model with random parameters.
+
+    Matrices are normal, cut at two standard deviations, with deviation 1/√(inputs); those that write into the stream
+    are smaller by √(2 layers) (Radford et al. 2019, §2.3). Gains are one.
+    """
+    embed_key, head_key, blocks_key = jax.random.split(key, 3)
+    embedding = _matrix(embed_key, (config.vocabulary, config.width), config.width)
+    blocks = eqx.filter_vmap(lambda block_key: _init_block(config, block_key))(
+        jax.random.split(blocks_key, config.layers)
+    )
+    head = _matrix(head_key, (config.width, config.vocabulary), config.width) if config.head == "own" else None
+    return Model(embedding, blocks, _init_norm(config), head, config.rope_base)
+
+
+def _init_block(config: ModelConfig, key: PRNGKeyArray) -> Block:
+    width, hidden, head = config.width, config.hidden, config.head_width
+    keys = jax.random.split(key, 7)
+    writes = 2 * config.layers
+    return Block(
+        _init_norm(config),
+        Attention(
+            _matrix(keys[0], (width, config.heads, head), width),
+            _matrix(keys[1], (width, config.kv_heads, head), width),
+            _matrix(keys[2], (width, config.kv_heads, head), width),
+            _matrix(keys[3], (config.heads, head, width), width * writes),
+        ),
+        _init_norm(config),
+        SwiGLU(
+            _matrix(keys[4], (width, hidden), width),
+            _matrix(keys[5], (width, hidden), width),
+            _matrix(keys[6], (hidden, width), hidden * writes),
+        ),
+    )
+
+
+def _init_norm(config: ModelConfig) -> RMSNorm:
+    return RMSNorm(jnp.ones(config.width, jnp.float32), config.norm_epsilon)
+
+
+def _matrix(key: PRNGKeyArray, shape: tuple[int, ...], inputs: int) -> Array:
+    result: Array = jax.random.truncated_normal(key, -2.0, 2.0, shape, jnp.float32) * inputs**-0.5
+    return result

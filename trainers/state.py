@@ -1,0 +1,78 @@
+# ruff: noqa: F722
+"""The state of a run: model, optimizer, number of updates; its arrays by name, and its digest.
+
+Invariants: the same (configuration, seed) gives the same first state; `arrays` names every array once, in an order that
+depends on the configuration alone, and `restore` is its inverse bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+import optax
+from jaxtyping import Array, Int
+
+from trainers.checkpoint import CheckpointError, digest_arrays
+from trainers.config import Config
+from trainers.model import Model, init_model
+from trainers.optimizer import make_optimizer
+
+NamedArrays = dict[str, npt.NDArray[np.generic]]
+
+
+class State(eqx.Module):
+    """All that the next update depends on, besides its batch."""
+
+    model: Model
+    optimizer: optax.OptState
+    updates: Int[Array, ""]
+
+
+def init_state(config: Config) -> State:
+    """Return the state before the first update."""
+    state: State = _init(config, jax.random.key(config.seed))
+    return state
+
+
+@partial(jax.jit, static_argnums=0)
+def _init(config: Config, key: Array) -> State:
+    model = init_model(config.model, key)
+    return State(model, make_optimizer(config).init(model), jnp.zeros((), jnp.int32))
+
+
+def arrays(state: State) -> NamedArrays:
+    """Return the arrays of `state` under dotted names, on the host."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(state)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
+
+
+def restore(config: Config, stored: Mapping[str, npt.NDArray[np.generic]]) -> State:
+    """Return the state whose `arrays` are `stored`.
+
+    Raises:
+        CheckpointError: the names, shapes or types are not those of a state of `config`.
+    """
+    shapes = jax.eval_shape(lambda: init_state(config))
+    leaves, tree = jax.tree_util.tree_flatten_with_path(shapes)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
+    if missing := sorted(set(names) ^ set(stored)):
+        raise CheckpointError(f"the arrays of the checkpoint are not those of this configuration: {', '.join(missing)}")
+    for name, (_, leaf) in zip(names, leaves, strict=True):
+        if (stored[name].shape, stored[name].dtype) != (leaf.shape, leaf.dtype):
+            raise CheckpointError(
+                f"{name} is stored as {stored[name].dtype}{list(stored[name].shape)}, this configuration has "
+                f"{leaf.dtype}{list(leaf.shape)}"
+            )
+    restored: State = jax.tree_util.tree_unflatten(tree, [jnp.array(stored[name]) for name in names])
+    return restored
+
+
+def digest(state: State) -> str:
+    """Return the BLAKE3 digest of names, types, shapes and bytes of all arrays of `state`, in order."""
+    return digest_arrays(arrays(state))

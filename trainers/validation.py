@@ -1,0 +1,44 @@
+"""Loss on held-out text, per source: the same batches each time, so that two losses can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import jax
+
+from curate.configuration import ConfigurationError
+from trainers.batches import Batch, checked
+from trainers.model import Model
+from trainers.step import model_loss, on_device
+
+_losses = jax.jit(model_loss)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """The mean loss on a source, in nats per predicted token, and how many tokens were predicted."""
+
+    loss: float
+    predicted: int
+
+
+def evaluate(model: Model, batches: Sequence[Batch]) -> HeldOut:
+    """Return the loss of `model` over all tokens of `batches`; sums over batches are in double precision.
+
+    Raises:
+        ConfigurationError: nothing is predicted, or a batch does not fit the model.
+    """
+    total, predicted = 0.0, 0
+    for batch in batches:
+        loss = _losses(model, on_device(checked(batch, model.embedding.shape[0])))
+        total += float(loss.cross_entropy)
+        predicted += int(loss.predicted)
+    if not predicted:
+        raise ConfigurationError("the held-out batches of a source predict no token: hold out more of it")
+    return HeldOut(total / predicted, predicted)
+
+
+def evaluate_sources(model: Model, validation: Mapping[str, Sequence[Batch]]) -> dict[str, HeldOut]:
+    """Return the loss of `model` on each source of `validation`."""
+    return {source: evaluate(model, batches) for source, batches in sorted(validation.items())}
