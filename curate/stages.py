@@ -121,8 +121,8 @@ def compile_stages(outputs: Mapping[str, Dataset], sample: Sample | None = None)
     """Return the stages that make `outputs` real; `sample` is applied to each source right after reading.
 
     Raises:
-        ConfigurationError: a recipe that cannot run: no text where text is needed, schemas that do not fit.
-        SchemaError: a transform needs a column that is not there.
+        ConfigurationError: a recipe that cannot run: no text where text is needed, schemas that do not fit, a transform
+            that lacks a column.
     """
     compiler = _Compiler(sample)
     made = {name: compiler.stage(dataset) for name, dataset in outputs.items()}
@@ -158,7 +158,7 @@ def _whole_chain(dataset: Dataset) -> list[Transform]:
 
 def _where_text_begins(schema: pa.Schema, steps: Sequence[Step]) -> int:
     for index, step in enumerate(steps):
-        before, schema = schema, step.transform.output_schema(schema)
+        before, schema = schema, _output_schema(step, schema)
         if "text" not in before.names and "text" in schema.names:
             return index + 1
     return 0
@@ -174,8 +174,15 @@ def _document_stage(
     forbids: frozenset[str],
 ) -> DocumentStage:
     for step in steps:
-        schema = step.transform.output_schema(schema)
+        schema = _output_schema(step, schema)
     return DocumentStage(name, reader, upstream, tuple(steps), schema, dataset.sources, forbids)
+
+
+def _output_schema(step: Step, schema: pa.Schema) -> pa.Schema:
+    try:
+        return step.transform.output_schema(schema)
+    except ValueError as error:
+        raise ConfigurationError(f"{step.name}: {error}") from error
 
 
 def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
