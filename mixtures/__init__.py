@@ -1,1 +1,30 @@
-"""Mixtures of token caches: the package of components, phases and plans. It is empty so far."""
+"""Mixtures: components, phases and weights compile to a plan; a loader replays it bit for bit. See docs/mixtures.md."""
+
+from mixtures.cache import Cache
+from mixtures.errors import PlanError
+from mixtures.explain import Explanation, Location, Place, explain, locate
+from mixtures.loader import Batch, Loader
+from mixtures.mixture import Mixture, Phase
+from mixtures.plan import Component, Plan, Segment, Validation
+from mixtures.quotas import AtMost
+from mixtures.sequences import Chunks
+
+__all__ = [
+    "AtMost",
+    "Batch",
+    "Cache",
+    "Chunks",
+    "Component",
+    "Explanation",
+    "Loader",
+    "Location",
+    "Mixture",
+    "Phase",
+    "Place",
+    "Plan",
+    "PlanError",
+    "Segment",
+    "Validation",
+    "explain",
+    "locate",
+]

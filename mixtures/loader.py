@@ -1,0 +1,165 @@
+"""From a plan and its caches to batches: a pure function of the step.
+
+`loader.batch(step)`, `loader[sequence]`, `loader.slice(step, process, processes)` and `loader.batches(start, stop)` are
+views of one function: sequence → row. So batches are the same for any number of hosts, any prefetching and any restart.
+
+Invariants: rows depend on the plan and on the contents of its caches alone; caches are checked against the plan once,
+at the beginning. Cost: one read of a cache per sequence, one pass over the tokens of a batch; memory of the batches
+that are being prefetched, 13 bytes a token.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from mixtures.cache import Cache
+from mixtures.errors import PlanError
+from mixtures.plan import Plan
+from mixtures.rows import Cells, Mask, fill_row
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sequences of a step. The first four arrays have shape (sequences, tokens of a sequence).
+
+    `segments` are 1, 2 … for the documents of a row and 0 for padding; `positions` count from each document's first
+    token in the row. `loss_mask` marks the tokens to predict, each from those before it in its row and document: with
+    logits from tokens[:, :-1], the targets are tokens[:, 1:] under loss_mask[:, 1:].
+    """
+
+    tokens: Cells
+    segments: Cells
+    positions: Cells
+    loss_mask: Mask
+    sequences: npt.NDArray[np.int64]
+    """Numbers of the sequences in the plan."""
+    components: npt.NDArray[np.int64]
+    """Indices into `plan.components`."""
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Reads the sequences of `plan` from `caches` (component → its cache).
+
+    `threads` read ahead in `batches`, at most `ahead` batches.
+    """
+
+    plan: Plan
+    caches: Mapping[str, Cache]
+    threads: int = 2
+    ahead: int = 4
+
+    def __post_init__(self) -> None:
+        """Check the caches.
+
+        Raises:
+            PlanError: a cache is missing, or is another than the plan was compiled for.
+            ValueError: `threads` or `ahead` is below 1.
+        """
+        if self.threads < 1 or self.ahead < 1:
+            raise ValueError(f"a loader needs threads and ahead of at least 1, got {self.threads} and {self.ahead}")
+        self.plan.check_caches(self.caches)
+
+    def __len__(self) -> int:
+        """Number of sequences."""
+        return len(self.plan)
+
+    def __getitem__(self, sequence: int) -> Batch:
+        """Return `sequence` as a batch of one."""
+        return self._rows(np.array([sequence], np.int64))
+
+    def batch(self, step: int) -> Batch:
+        """Return the batch of `step`.
+
+        Raises:
+            IndexError: the plan has no such step.
+            PlanError: a cache holds less than it says.
+        """
+        return self.slice(step, 0, 1)
+
+    def slice(self, step: int, process: int, processes: int) -> Batch:
+        """Return the rows of `step` that belong to `process` of `processes`: equal, consecutive parts of the batch.
+
+        Raises:
+            IndexError: the plan has no such step.
+            ValueError: the batch cannot be split into so many parts, or there is no such process.
+            PlanError: a cache holds less than it says.
+        """
+        if not 0 <= step < self.plan.steps:
+            raise IndexError(f"step {step} is not in range({self.plan.steps})")
+        if processes < 1 or self.plan.batch % processes or not 0 <= process < processes:
+            raise ValueError(f"a batch of {self.plan.batch} has no part {process} of {processes} equal ones")
+        size = self.plan.batch // processes
+        first = step * self.plan.batch + process * size
+        return self._rows(np.arange(first, first + size, dtype=np.int64))
+
+    def batches(
+        self, start: int = 0, stop: int | None = None, *, process: int = 0, processes: int = 1
+    ) -> Iterator[Batch]:
+        """Yield the batches of steps from `start` up to, not including, `stop` (by default: the end), read ahead.
+
+        The first batch is read alone, so that a restart does not wait for others. Raises as `slice` does.
+        """
+        stop = self.plan.steps if stop is None else stop
+        if not 0 <= start <= stop <= self.plan.steps:
+            raise IndexError(f"steps {start} to {stop} are not in range({self.plan.steps})")
+        return self._read_ahead(start, stop, process, processes)
+
+    def _read_ahead(self, start: int, stop: int, process: int, processes: int) -> Iterator[Batch]:
+        if start == stop:
+            return
+        first, steps = self.slice(start, process, processes), iter(range(start + 1, stop))
+        pool = ThreadPoolExecutor(self.threads, "loader")
+        pending: deque[Future[Batch]] = deque()
+
+        def submit(count: int) -> None:
+            pending.extend(pool.submit(self.slice, step, process, processes) for step in islice(steps, count))
+
+        try:
+            submit(self.ahead)
+            yield first
+            while pending:
+                batch = pending.popleft().result()
+                submit(1)
+                yield batch
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _rows(self, sequences: npt.NDArray[np.int64]) -> Batch:
+        shape = len(sequences), self.plan.sequences.length
+        tokens, segments, positions = np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.int32)
+        mask = np.empty(shape, np.bool_)
+        draws = self.plan.draw(sequences)
+        padding = np.int64(self.plan.padding)
+        for row, (index, chunk) in enumerate(zip(draws.components.tolist(), draws.chunks.tolist(), strict=True)):
+            component = self.plan.components[index]
+            cache = self.caches[component.name]
+            start, stop = self.plan.sequences.span(chunk, component.tokens)
+            stream = np.asarray(cache.read(start, stop))
+            if len(stream) != stop - start:
+                raise PlanError(
+                    f"the cache of {component.name!r} is cut short: tokens {start:,} to {stop:,} asked, got "
+                    f"{len(stream):,} of {stop - start:,}"
+                )
+            borders = cache.borders(start, stop)
+            fill_row(
+                stream,
+                borders,
+                np.int64(start),
+                padding,
+                tokens[row],
+                segments[row],
+                positions[row],
+                mask[row],
+            )
+        return Batch(tokens, segments, positions, mask, sequences, draws.components)

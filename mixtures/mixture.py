@@ -1,0 +1,239 @@
+"""Mixtures as a user writes them, and their compilation to a plan.
+
+    Mixture(cells, Phase("main", tokens=8e6, weights={"web": 3, "code": 1}),
+                   Phase("cooldown", tokens=2e6, weights={"web": 0, "code": 1}),
+            sequences=Chunks(512), repeats=AtMost(4, then="redistribute"), rare="refuse", batch=64, seed=7)
+
+Weights are relative: 3 to 1 is 75 % to 25 % of a phase's sequences. A phase is rounded up to whole batches, so that no
+batch mixes two phases. Every mistake is an error when compiling, before anything runs.
+
+Invariant: the plan is a pure function of the mixture and of names, digests and sizes of the caches; the order in which
+components are given does not matter. Cost: that of the counts (`mixtures.quotas`), and one look at the text digests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from curate.configuration import ConfigurationError
+from mixtures.cache import Cache
+from mixtures.cache_checks import check_caches, check_validation
+from mixtures.continuation import joined
+from mixtures.plan import Component, Plan, Segment, Validation
+from mixtures.quotas import RARE, AtMost, Rare, Request, draw_counts
+from mixtures.sequences import Chunks
+from mixtures.weights import Number, exact, integer_ratio, whole
+
+NOTHING: Mapping[str, Cache] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A stretch of training with fixed weights.
+
+    `tokens` is its length, padding included. `weights` are relative, by component; `others` is the weight of each
+    component that they do not name: without it, not naming one is an error, `others=0` leaves them out.
+    """
+
+    name: str
+    tokens: Number
+    weights: Mapping[str, Number]
+    others: Number | None = None
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without caches.
+
+        Raises:
+            ConfigurationError: the length or a weight is no proper number, or the phase has no name.
+        """
+        if not self.name:
+            raise ConfigurationError("a phase needs a name")
+        whole(self.tokens, f"phase {self.name!r}: tokens")
+        for name, weight in self.weights.items():
+            exact(weight, f"phase {self.name!r}: the weight of {name!r}")
+        if self.others is not None:
+            exact(self.others, f"phase {self.name!r}: others")
+
+    def weights_of(self, names: list[str]) -> dict[str, Fraction]:
+        """Return the exact weight of each component of `names`.
+
+        Raises:
+            ConfigurationError: a component is unknown or has no weight, or no weight is positive.
+        """
+        unknown = sorted(set(self.weights) - set(names))
+        if unknown:
+            raise ConfigurationError(
+                f"phase {self.name!r} weights {_listed(unknown)}, but the components are {_listed(names)}"
+            )
+        missing = [name for name in names if name not in self.weights]
+        if missing and self.others is None:
+            raise ConfigurationError(
+                f"phase {self.name!r} says nothing about {_listed(missing)}: give weights, or others=0 to leave "
+                "them out"
+            )
+        given = {name: self.weights.get(name, self.others) for name in names}
+        result = {name: exact(weight, name) for name, weight in given.items() if weight is not None}
+        if not any(result.values()):
+            raise ConfigurationError(f"phase {self.name!r} draws nothing: all its weights are 0")
+        return result
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Mixture:
+    """Components, and the phases that draw from them.
+
+    `cells` is what the components are made from, as the engine knows it (the result of `tokenize`); `repeats` limits
+    how often a sequence is seen, None not at all; `rare` says what happens to a positive weight too small to be drawn.
+    """
+
+    version: ClassVar[int] = 1
+
+    cells: Any
+    phases: tuple[Phase, ...]
+    sequences: Chunks
+    repeats: AtMost | None
+    rare: Rare
+    batch: int
+    seed: int
+
+    def __init__(
+        self,
+        cells: Any,
+        *phases: Phase,
+        sequences: Chunks = Chunks(512),  # noqa: B008 - frozen
+        repeats: AtMost | None = AtMost(4),  # noqa: B008 - frozen
+        rare: Rare = "refuse",
+        batch: int = 64,
+        seed: int = 7,
+    ) -> None:
+        """Describe a mixture.
+
+        Args:
+            cells: what the components are made from.
+            phases: one after the other, with different names.
+            sequences: how token streams are cut.
+            repeats: the most that each component is repeated over all phases, or None.
+            rare: "refuse" or "round up" (to one sequence) a positive weight that would never be drawn in its phase.
+            batch: sequences in a batch.
+            seed: any integer; decides the order of sequences within components.
+
+        Raises:
+            ConfigurationError: an argument is not what it must be.
+        """
+        names = [phase.name for phase in phases]
+        if not phases or len(set(names)) < len(names):
+            raise ConfigurationError(f"Mixture(cells, Phase(…), …) needs phases with different names, got {names}")
+        if rare not in RARE:
+            raise ConfigurationError(f'Mixture(rare) is "refuse" or "round up", got {rare!r}')
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise ConfigurationError(f"Mixture(seed) is an integer, got {seed!r}")
+        values = {"cells": cells, "phases": phases, "sequences": sequences, "repeats": repeats, "rare": rare}
+        values |= {"batch": whole(batch, "Mixture(batch)"), "seed": seed}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __str__(self) -> str:
+        settings = f"{self.sequences}, {self.batch} in a batch, {self.repeats}, rare={self.rare!r}, seed {self.seed}"
+        lines = [f"mixture of {settings}"]
+        for phase in self.phases:
+            weights = ", ".join(f"{name} {weight}" for name, weight in phase.weights.items())
+            others = "" if phase.others is None else f", others {phase.others}"
+            lines.append(f"  {phase.name}: {whole(phase.tokens, 'tokens'):,} tokens of {weights}{others}")
+        return "\n".join(lines)
+
+    def compile(
+        self, caches: Mapping[str, Cache], validation: Mapping[str, Cache] = NOTHING, past: Plan | None = None
+    ) -> Plan:
+        """Return the plan that draws from `caches`, after all of `past` where one is given.
+
+        Args:
+            caches: component → its tokens.
+            validation: caches of held-out texts; none may be in `caches`.
+            past: the plan of what was drawn already; see `Plan.continue_from`.
+
+        Raises:
+            ConfigurationError: the mixture cannot be realised from these caches.
+            PlanError: `past` does not go with this mixture or these caches; names the first field that differs.
+        """
+        check_caches(caches, validation)
+        check_validation(caches, validation)
+        first, components = next(iter(caches.values())), self._components(caches)
+        plan = Plan(
+            seed=self.seed,
+            batch=self.batch,
+            sequences=self.sequences,
+            tokenizer=first.tokenizer,
+            vocabulary=first.vocabulary,
+            padding=0 if first.eos is None else first.eos,
+            components=tuple(components.values()),
+            segments=self._segments(components, past),
+            validation=tuple(
+                Validation(name, cache.digest, cache.tokens) for name, cache in sorted(validation.items())
+            ),
+        )
+        return self._stopped(plan if past is None else joined(past, plan), 0 if past is None else past.steps)
+
+    def _components(self, caches: Mapping[str, Cache]) -> dict[str, Component]:
+        return {
+            name: Component(name, cache.digest, cache.tokens, self.sequences.count(cache.tokens))
+            for name, cache in sorted(caches.items())
+        }
+
+    def _segments(self, components: Mapping[str, Component], past: Plan | None) -> tuple[Segment, ...]:
+        names = list(components)
+        requests = [self._request(phase, names) for phase in self.phases]
+        drawn = {} if past is None else past.draws()
+        caps = {}
+        if self.repeats is not None and self.repeats.then == "redistribute":
+            for name, component in components.items():
+                caps[name] = max(0, self.repeats.draws(component.sequences) - drawn.get(name, 0))
+        counts = draw_counts(requests, caps, self.rare)
+        return tuple(
+            Segment(
+                phase=phase.name,
+                tokens=whole(phase.tokens, "tokens"),
+                weights=_integers(request.weights),
+                counts=count,
+                quota_length=request.length,
+                drawn_length=request.length,
+            )
+            for phase, request, count in zip(self.phases, requests, counts, strict=True)
+        )
+
+    def _request(self, phase: Phase, names: list[str]) -> Request:
+        sequences = -(-whole(phase.tokens, "tokens") // self.sequences.length)
+        return Request(phase.name, -(-sequences // self.batch) * self.batch, phase.weights_of(names))
+
+    def _stopped(self, plan: Plan, low: int) -> Plan:
+        """Return `plan`, cut after the last step before a cap is exceeded if that is what `repeats` asks for.
+
+        It has at least one step after step `low`.
+        """
+        if self.repeats is None or self.repeats.then != "stop":
+            return plan
+        caps = {component.name: self.repeats.draws(component.sequences) for component in plan.components}
+
+        def over(step: int) -> list[str]:
+            return [name for name, count in plan.draws(step).items() if count > caps[name]]
+
+        if too_many := over(low + 1):
+            raise ConfigurationError(f"step {low} already exceeds {self.repeats}: of {_listed(too_many)}")
+        low, high = low + 1, plan.steps
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (low, middle - 1) if over(middle) else (middle, high)
+        return plan if low == plan.steps else replace(plan.truncate(low), earlier=plan.earlier)
+
+
+def _integers(weights: Mapping[str, Fraction]) -> dict[str, int]:
+    integers = integer_ratio(list(weights.values()))
+    return {name: weight for name, weight in zip(weights, integers, strict=True) if weight}
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:20])
+    return shown if len(names) <= 20 else f"{shown} and {len(names) - 20:,} more"

@@ -1,0 +1,322 @@
+"""The compiled mixture: integers, names and digests that say what every step of a training run reads.
+
+A plan is a list of segments. A segment is a phase: counts by component over its full length (`quota_length`), of which
+the first `drawn_length` sequences are drawn. Changing the future of a run cuts a segment short and appends others
+(`continue_from`); what lies before that step is the same, bit for bit.
+
+Its file is one line of canonical JSON and a line feed, no floats, with its own digest as the field `digest` (BLAKE3 of
+the canonical JSON without it). `docs/mixtures.md` describes the fields and the arithmetic.
+
+Invariant: (plan, sequence) → (component, pass, chunk) is a pure function; plans with equal digests give equal batches.
+Cost: bytes and memory grow with components × segments, never with sequences.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from curate.digests import digest_json
+from mixtures.cache import Cache
+from mixtures.differences import Difference, differences
+from mixtures.errors import PlanError
+from mixtures.lookup import Draws, Lookup
+from mixtures.permutation import Permutation
+from mixtures.plan_format import FORMAT, KIND, check_plan, read_fields, write_plan
+from mixtures.sequences import Chunks
+from mixtures.show import show_plan
+
+if TYPE_CHECKING:
+    from mixtures.mixture import Mixture
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A cache in the mixture: its `name`, content digest (`cache`), `tokens`, and `sequences` that it is cut into."""
+
+    name: str
+    cache: str
+    tokens: int
+    sequences: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of training with fixed weights.
+
+    `phase` is its name; `tokens` and `weights` (integers that stand to each other as asked) are what the mixture asked
+    for; `counts` are the draws of each component over `quota_length` sequences, of which the first `drawn_length` are
+    drawn.
+    """
+
+    phase: str
+    tokens: int
+    weights: Mapping[str, int]
+    counts: Mapping[str, int]
+    quota_length: int
+    drawn_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """A cache of texts held out: `name`, content digest (`cache`) and `tokens`."""
+
+    name: str
+    cache: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A plan that this one agrees with in its first `steps` steps."""
+
+    plan: str
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compiled mixture; see the module. `Mixture.compile` makes one, `Plan.load` reads one."""
+
+    seed: int
+    batch: int
+    """Sequences in a batch."""
+    sequences: Chunks
+    tokenizer: str
+    """Digest of the tokenizer file of all caches."""
+    vocabulary: int
+    padding: int
+    """Token id that fills up short sequences."""
+    components: tuple[Component, ...]
+    segments: tuple[Segment, ...]
+    validation: tuple[Validation, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
+    digest: str = field(init=False)
+    _lookup: Lookup = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check that the fields fit together, and prepare the arithmetic.
+
+        Raises:
+            PlanError: they do not.
+        """
+        check_plan(self)
+        object.__setattr__(self, "digest", digest_json(self.to_json()))
+        sizes = {component.name: component.sequences for component in self.components}
+        segments = [(segment.counts, segment.drawn_length) for segment in self.segments]
+        object.__setattr__(self, "_lookup", Lookup.build(self.seed, sizes, segments))
+
+    def __len__(self) -> int:
+        """Number of sequences."""
+        return len(self._lookup)
+
+    def __str__(self) -> str:
+        return show_plan(self)
+
+    @property
+    def steps(self) -> int:
+        """Number of batches."""
+        return len(self) // self.batch
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """First step of each segment, and the number of steps at the end."""
+        return tuple(start // self.batch for start in self._lookup.starts)
+
+    def phase_of(self, step: int) -> str:
+        """Return the name of the phase of `step`.
+
+        Raises:
+            IndexError: the plan has no such step.
+        """
+        if not 0 <= step < self.steps:
+            raise IndexError(f"step {step} is not in range({self.steps})")
+        return next(segment.phase for segment, stop in zip(self.segments, self.starts[1:], strict=True) if step < stop)
+
+    def component_of(self, sequence: int) -> Component:
+        """Return the component that `sequence` comes from.
+
+        Raises:
+            IndexError: the plan has no such sequence.
+        """
+        components, _ = self._lookup.number(np.array([sequence], np.int64))
+        return self.components[int(components[0])]
+
+    def draw(self, sequences: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Draws:
+        """Return (indices of components, passes, chunks) of `sequences`, which may be any, in any order.
+
+        Raises:
+            IndexError: the plan has no such sequence.
+        """
+        return self._lookup.draw(np.asarray(sequences, np.int64))
+
+    def index(self, component: str, epoch: int, chunk: int) -> int | None:
+        """Return the sequence that is `chunk` of `component` in pass `epoch`; None if the plan never gets there.
+
+        Raises:
+            KeyError: the plan has no such component.
+            IndexError: the component has no such chunk.
+        """
+        return self._lookup.index(self.component_index(component), epoch, chunk)
+
+    def component_index(self, name: str) -> int:
+        """Return the index of the component `name`.
+
+        Raises:
+            KeyError: the plan has no such component.
+        """
+        for index, component in enumerate(self.components):
+            if component.name == name:
+                return index
+        raise KeyError(f"no component {name!r}; there are {', '.join(c.name for c in self.components)}")
+
+    def draws(self, step: int | None = None) -> dict[str, int]:
+        """Return component → sequences drawn before `step` (by default: in the whole plan)."""
+        length = len(self) if step is None else step * self.batch
+        return dict(zip(self._lookup.names, self._lookup.drawn(length), strict=True))
+
+    def tokens_read(self, step: int | None = None) -> dict[str, int]:
+        """Return component → tokens read before `step` (by default: in the whole plan), padding not counted. Exact."""
+        counts = self.draws(step)
+        return {component.name: self._tokens_of(component, counts[component.name]) for component in self.components}
+
+    def diff(self, other: Plan) -> tuple[Difference, ...]:
+        """Return the fields in which this plan and `other` differ, without their digests."""
+        return tuple(differences(self.to_json(), other.to_json()))
+
+    def agreesreplace(self, digest: str, step: int) -> bool:
+        """Tell whether the first `step` steps are those of the plan `digest`: whether a run may go on with this one."""
+        return digest == self.digest or any(past.plan == digest and step <= past.steps for past in self.earlier)
+
+    def truncate(self, step: int) -> Plan:
+        """Return the plan of the first `step` steps, which says that it agrees with this one.
+
+        Raises:
+            IndexError: `step` is not from 1 to the number of steps.
+        """
+        if not 1 <= step <= self.steps:
+            raise IndexError(f"a plan of {self.steps} steps can be cut after 1 to {self.steps} of them, not {step}")
+        left, segments = step * self.batch, []
+        for segment in self.segments:
+            length = min(left, segment.drawn_length)
+            if length:
+                segments.append(replace(segment, drawn_length=length))
+            left -= length
+        earlier = [Earlier(past.plan, min(past.steps, step)) for past in self.earlier]
+        return replace(self, segments=tuple(segments), earlier=(*earlier, Earlier(self.digest, step)))
+
+    def continue_from(
+        self,
+        step: int,
+        mixture: Mixture,
+        caches: Mapping[str, Cache],
+        validation: Mapping[str, Cache] = MappingProxyType({}),
+    ) -> Plan:
+        """Return the plan whose first `step` steps are this one's, followed by the phases of `mixture`.
+
+        Caps count what was drawn before. Components may be added and left out; everything else that reaches batches
+        must be as it is here.
+
+        Raises:
+            PlanError: the seed, batch size, sequences, tokenizer, validation, or a component's cache is another; the
+                error names the first such field.
+            ConfigurationError: the mixture cannot be compiled.
+        """
+        return mixture.compile(caches, validation, past=self.truncate(step))
+
+    def check_caches(self, caches: Mapping[str, Cache]) -> None:
+        """Check that `caches` are those that the plan was compiled for.
+
+        Raises:
+            PlanError: a cache is missing or has another digest, tokenizer or number of tokens; names all such fields.
+        """
+        wrong = []
+        for component in self.components:
+            if (cache := caches.get(component.name)) is None:
+                wrong.append(f"{component.name}: missing")
+                continue
+            ours = {"cache": component.cache, "tokenizer": self.tokenizer, "tokens": component.tokens}
+            theirs = {"cache": cache.digest, "tokenizer": cache.tokenizer, "tokens": cache.tokens}
+            wrong += [str(difference) for difference in differences(ours, theirs, component.name)]
+        if wrong:
+            raise PlanError(f"plan {self.digest[:16]} and caches do not fit (plan ≠ cache): {'; '.join(wrong)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as they stand in the file, without the digest."""
+        return {
+            "kind": KIND,
+            "format": FORMAT,
+            "seed": self.seed,
+            "batch": self.batch,
+            "sequences": self.sequences.to_json(),
+            "tokenizer": self.tokenizer,
+            "vocabulary": self.vocabulary,
+            "padding": self.padding,
+            "components": [_fields(component) for component in self.components],
+            "segments": [_fields(segment) for segment in self.segments],
+            "validation": [_fields(validation) for validation in self.validation],
+            "earlier": [_fields(past) for past in self.earlier],
+        }
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Return the plan whose file holds `text`.
+
+        Raises:
+            PlanError: it is no plan, has another version, was edited, or its fields do not fit together.
+        """
+        value = read_fields(text)
+        try:
+            plan = cls(
+                **{name: value[name] for name in ("seed", "batch", "tokenizer", "vocabulary", "padding")},
+                sequences=Chunks.from_json(value["sequences"]),
+                components=tuple(Component(**item) for item in value["components"]),
+                segments=tuple(Segment(**item) for item in value["segments"]),
+                validation=tuple(Validation(**item) for item in value["validation"]),
+                earlier=tuple(Earlier(**item) for item in value["earlier"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise PlanError(f"not a plan that this version can read: {error}") from error
+        return plan
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to `path`, whole or not at all.
+
+        Raises:
+            PlanError: there is another plan already; plans are never overwritten.
+        """
+        write_plan(Path(path), self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], digest: str | None = None) -> Plan:
+        """Read the plan at `path`; `digest` is what it must have, as a checkpoint or a page quotes it.
+
+        Raises:
+            PlanError: as `from_json`, or the digest is another.
+        """
+        plan = cls.from_json(Path(path).read_text("utf-8"))
+        if digest is not None and digest != plan.digest:
+            raise PlanError(f"{path}: another plan, digest: {plan.digest} ≠ {digest}")
+        return plan
+
+    def _tokens_of(self, component: Component, draws: int) -> int:
+        """Return the tokens in the first `draws` draws of `component`: its last chunk may be short."""
+        passes, rest = divmod(draws, component.sequences)
+        tokens = passes * component.tokens + rest * self.sequences.length
+        short = component.sequences * self.sequences.length - component.tokens
+        if rest and short:
+            order = Permutation(component.sequences, self.seed, component.name, passes)
+            tokens -= short * (order.index(component.sequences - 1) < rest)
+        return tokens
+
+
+def _fields(record: Component | Segment | Validation | Earlier) -> dict[str, Any]:
+    values = {name: getattr(record, name) for name in record.__dataclass_fields__}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
