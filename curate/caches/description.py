@@ -1,0 +1,193 @@
+"""`cache.json`: what a cache is, written last; its presence says that the cache is finished.
+
+Canonical JSON with its own digest as the field "digest". It lists every other file with size and digest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from curate.caches.errors import CutShortError, DamagedCacheError, OldFormatError
+from curate.caches.layout import FORMAT, ArraySpec, array_spec
+from curate.digests import digest_file, digest_json
+from curate.statistics import Statistics
+from curate.store import StoreError, check_self_digest, json_line, self_digested
+
+NAME: Final = "cache.json"
+
+SAME: Final = (
+    "name", "key", "dataset", "dtype", "tokens", "documents", "content", "blocks", "arrays", "files", "statistics",
+)  # fmt: skip
+"""Fields of `Description` that stand in `cache.json` under their own name."""
+
+_AGAIN: Final = "Copy the cache again, or remove its folder and run the recipe again"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What `cache.json` says.
+
+    Attributes:
+        name: of the cell.
+        key: 64 hex digits, known before it was built.
+        dataset: name, key and content of the dataset that its documents come from.
+        tokenizer: digest of the tokenizer.json.
+        bos_text, eos_text: the policy; None for no marker.
+        bos, eos: their ids.
+        forbidden: ids that stand nowhere but as BOS and EOS.
+        vocabulary: highest id + 1.
+        library: version of the tokenizers library.
+        canary_text, canary: a text and its ids.
+        dtype: of `tokens`: "uint16" or "uint32".
+        tokens, documents: how many.
+        content: content digest.
+        blocks: lengths of the blocks that the content digest is made of, by array.
+        arrays: name → shard and inner chunk lengths.
+        files: path → size and digest.
+        statistics: of the documents, as in receipts.
+    """
+
+    name: str
+    key: str
+    dataset: Mapping[str, str]
+    tokenizer: str
+    bos_text: str | None
+    eos_text: str | None
+    bos: int | None
+    eos: int | None
+    forbidden: Sequence[int]
+    vocabulary: int
+    library: str
+    canary_text: str
+    canary: Sequence[int]
+    dtype: str
+    tokens: int
+    documents: int
+    content: str
+    blocks: Mapping[str, int]
+    arrays: Mapping[str, Mapping[str, int]]
+    files: Mapping[str, Mapping[str, Any]]
+    statistics: Statistics
+
+    def array(self, name: str) -> ArraySpec:
+        """Return the array `name`."""
+        lengths = self.arrays[name]
+        return array_spec(name, self.dtype, self.tokens, self.documents, lengths["shard"], lengths["inner"])
+
+    def to_bytes(self) -> bytes:
+        """Return the content of `cache.json`."""
+        return json_line(self_digested(self._to_json()))
+
+    def _to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "kind": "cache",
+            "tokenizer": {
+                "digest": self.tokenizer,
+                "bos": self.bos_text,
+                "eos": self.eos_text,
+                "bos_id": self.bos,
+                "eos_id": self.eos,
+                "forbidden": list(self.forbidden),
+                "vocabulary": self.vocabulary,
+                "library": self.library,
+            },
+            "canary": {"text": self.canary_text, "ids": list(self.canary)},
+            **{name: _plain(getattr(self, name)) for name in SAME},
+        }
+
+
+def _plain(value: Any) -> Any:
+    return {name: _plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def content_of(dtype: str, tokens: int, documents: int, blocks: Mapping[str, Sequence[str]]) -> str:
+    """Return the content digest of a cache, given the digests of the blocks of `tokens` and `offsets`."""
+    return digest_json(
+        {"dtype": dtype, "tokens": tokens, "documents": documents, "blocks": {k: list(v) for k, v in blocks.items()}}
+    )
+
+
+def read_description(folder: Path, content: str | None = None) -> Description:
+    """Return what the `cache.json` in `folder` says; `content` is the content digest that it must have.
+
+    Raises:
+        CutShortError: there is none.
+        OldFormatError: it has another version of the format.
+        DamagedCacheError: it is not what was written, or has another content digest than `content`.
+    """
+    path = folder / NAME
+    try:
+        stored = path.read_bytes()
+        value = json.loads(stored)
+    except FileNotFoundError:
+        raise CutShortError(
+            f"{folder} has no {NAME}: it is no cache, or its build did not finish. Run the recipe again"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(path, str(error)) from error
+    if not isinstance(value, dict) or value.get("kind") != "cache":
+        raise _damaged(path, "it does not describe a cache")
+    if value.get("format") != FORMAT:
+        raise OldFormatError(
+            f"{path} has format {value.get('format')}, this version of curate reads format {FORMAT}: open it with the "
+            "version that wrote it, or tokenize the documents again into a new store"
+        )
+    try:
+        check_self_digest(value, str(path))
+    except StoreError as error:
+        raise _damaged(path, str(error)) from None
+    if json_line(value) != stored:
+        raise _damaged(path, "it is not the canonical JSON that curate writes")
+    if content is not None and value["content"] != content:
+        raise DamagedCacheError(
+            f"{path} has the content digest {value['content']}, asked for was {content}: it is another cache; look at "
+            "its dataset and tokenizer"
+        )
+    return _from_json(value)
+
+
+def _from_json(value: Mapping[str, Any]) -> Description:
+    tokenizer, canary = value["tokenizer"], value["canary"]
+    return Description(
+        **{name: value[name] for name in SAME},
+        tokenizer=tokenizer["digest"],
+        bos_text=tokenizer["bos"],
+        eos_text=tokenizer["eos"],
+        bos=tokenizer["bos_id"],
+        eos=tokenizer["eos_id"],
+        forbidden=tokenizer["forbidden"],
+        vocabulary=tokenizer["vocabulary"],
+        library=tokenizer["library"],
+        canary_text=canary["text"],
+        canary=canary["ids"],
+    )
+
+
+def check_files(folder: Path, description: Description) -> None:
+    """Check name and size of every file, and the bytes of the metadata.
+
+    Raises:
+        CutShortError: a file is missing or has another size.
+        DamagedCacheError: metadata of an array are not what was written.
+    """
+    for name, entry in description.files.items():
+        path = folder / name
+        try:
+            size = path.stat().st_size
+        except OSError:
+            raise CutShortError(f"{path} is missing: the cache is cut short. {_AGAIN}") from None
+        if size != entry["bytes"]:
+            raise CutShortError(
+                f"{path} has {size:,} bytes, written were {entry['bytes']:,}: the cache is cut short. {_AGAIN}"
+            )
+        if name.endswith("zarr.json") and digest_file(path) != entry["digest"]:
+            raise _damaged(path, "it is not what was written")
+
+
+def _damaged(path: Path, why: str) -> DamagedCacheError:
+    return DamagedCacheError(f"{path} is damaged ({why}). {_AGAIN}")

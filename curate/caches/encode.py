@@ -1,0 +1,200 @@
+"""First pass, per input shard: which cells it has, then its tokens, regrouped by cell and order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from curate.caches.errors import CacheError, OtherTokenizerError
+from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, sort_order, tokens_schema
+from curate.deduplication.plan import publish_files
+from curate.exchange import partition_of, write_exchange
+from curate.jobs import Item
+from curate.statistics import Statistics, add, length_bin
+from curate.store import Store, json_line
+from transforms.duplicates import text_digests
+from transforms.token_order import leading_number, orders_of
+from transforms.tokens import Encoded, Encoder
+
+ROWS: Final = 256
+"""Documents read at a time; changes no output."""
+
+COUNTING_ROWS: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class CellsJob:
+    """Per input shard: the combinations of values that it has, with documents and estimated bytes of text."""
+
+    plan: Plan
+    name: str = "tokenize: cells"
+
+    @property
+    def store(self) -> Store:
+        """The store of the plan."""
+        return self.plan.store
+
+    def run(self, item: Item) -> int:
+        """Publish the cells of input shard `item.unit` and return its rows.
+
+        Raises:
+            CacheError: there are too many.
+        """
+        counts: dict[Values, int] = {}
+        rows, size = self._size(item.unit)
+        columns = self.plan.by or ("id",)
+        for batch in self.plan.batches(item.unit, columns, COUNTING_ROWS):
+            for values in self.plan.values(batch):
+                counts[values] = counts.get(values, 0) + 1
+            check_cells(self.plan.by, len(counts))
+        cells = [[list(values), n, -(-n * size // max(1, rows))] for values, n in counts.items()]
+        cells.sort(key=lambda cell: json.dumps(cell[0]))
+        with self.store.spool() as path:
+            path.write_bytes(json_line({"cells": cells}))
+            publish_files(self.store, item, self.name, {"cells.json": (path, len(cells))}, {})
+        return rows
+
+    def _size(self, index: int) -> tuple[int, int]:
+        metadata = pq.read_metadata(self.plan.part(index))
+        place = [metadata.schema.column(i).path for i in range(metadata.num_columns)].index("text")
+        groups = [metadata.row_group(i).column(place) for i in range(metadata.num_row_groups)]
+        return metadata.num_rows, sum(group.total_uncompressed_size for group in groups)
+
+
+def check_cells(by: Sequence[str], count: int) -> None:
+    """Raise where a cell per combination of values would make too many caches.
+
+    Raises:
+        CacheError: the message names the columns.
+    """
+    if count > MOST_CELLS:
+        raise CacheError(
+            f"by={list(by)} has more than {MOST_CELLS:,} combinations of values, and each would be a cache: take a "
+            "column with fewer values"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TokensJob:
+    """Per input shard: the tokens of its documents, by partition, and what is known about each."""
+
+    plan: Plan
+    name: str = "tokenize: tokens"
+
+    @property
+    def store(self) -> Store:
+        """The store of the plan."""
+        return self.plan.store
+
+    def run(self, item: Item) -> int:
+        """Publish the tokens of input shard `item.unit` and return its rows.
+
+        Raises:
+            OtherTokenizerError: this worker's tokenizer gives the canary other ids than the driver's.
+        """
+        encoder = self.plan.tokenizer.encoder()
+        if tuple(encoder.canary()) != self.plan.canary:
+            raise OtherTokenizerError(
+                f"{self.plan.tokenizer} gives the canary other ids on this worker than on the driver: they have "
+                "different versions of the tokenizers library"
+            )
+        shard = _Shard(self.plan, item.unit, encoder)
+        for batch in self.plan.batches(item.unit, list(dict.fromkeys(["id", "text", *self.plan.by])), ROWS):
+            shard.add(batch)
+        documents, tokens, partition = shard.tables()
+        count = self.plan.partitions
+        with self.store.spool() as first, self.store.spool() as second:
+            files = {
+                "documents.exchange": (first, write_exchange(first, documents, partition, count)),
+                "tokens.exchange": (second, write_exchange(second, tokens, partition, count)),
+            }
+            publish_files(self.store, item, self.name, files, {"cells": shard.statistics})
+        return shard.rows
+
+
+@dataclass(slots=True)
+class _Shard:
+    """The tokens of one input shard while they are made."""
+
+    plan: Plan
+    index: int
+    encoder: Encoder
+    rows: int = 0
+    statistics: Statistics = field(default_factory=dict)
+    documents: list[pa.RecordBatch] = field(default_factory=list)
+    tokens: list[npt.NDArray[Any]] = field(default_factory=list)
+    partition: list[npt.NDArray[np.int64]] = field(default_factory=list)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Encode the documents of `batch`."""
+        texts = batch.column("text")
+        strings = texts.to_pylist()
+        encoded = self.encoder.encode_batch(strings)
+        digests = text_digests(texts)
+        orders = orders_of(digests)
+        ordinals = {cell.values: number for number, cell in enumerate(self.plan.cells)}
+        cells = np.array([ordinals[values] for values in self.plan.values(batch)], np.int64)
+        rows = np.arange(self.rows, self.rows + batch.num_rows, dtype=np.uint64)
+        shard = np.full(batch.num_rows, self.plan.shards[self.index].ordinal, np.uint64)
+        columns = [orders, batch.column("id"), digests, shard, rows, np.diff(encoded.offsets)]
+        arrays = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
+        self.documents.append(pa.RecordBatch.from_arrays(arrays, schema=DOCUMENTS))
+        self.tokens.append(encoded.ids.astype(self.encoder.dtype))
+        self.partition.append(_partitions(self.plan, cells, leading_number(orders)))
+        self._count(cells, texts, encoded)
+        self.rows += batch.num_rows
+
+    def _count(self, cells: npt.NDArray[np.int64], texts: pa.Array, encoded: Encoded) -> None:
+        sizes, characters = pc.binary_length(texts).to_numpy(), pc.utf8_length(texts).to_numpy()
+        lengths = np.diff(encoded.offsets)
+        known = np.concatenate([[0], np.cumsum(encoded.ids == self.encoder.unknown)])
+        unknown = known[encoded.offsets[1:]] - known[encoded.offsets[:-1]]
+        for cell in np.unique(cells).tolist():
+            mine = np.flatnonzero(cells == cell)
+            name = self.plan.cells[cell].name
+            sums = {"bytes": sizes, "characters": characters, "tokens": lengths, "unknown": unknown}
+            add(self.statistics, (name, "documents"), len(mine))
+            for what, values in sums.items():
+                add(self.statistics, (name, what), int(values[mine].sum()))
+            for length in lengths[mine].tolist():
+                add(self.statistics, (name, "lengths", length_bin(length)), 1)
+            for row in mine.tolist():
+                for text, hits in encoded.special_text[row].items():
+                    add(self.statistics, (name, "special_text", text, "documents"), 1)
+                    add(self.statistics, (name, "special_text", text, "hits"), hits)
+
+    def tables(self) -> tuple[pa.Table, pa.Table, npt.NDArray[np.int64]]:
+        """Return the rows of `DOCUMENTS`, those of tokens, and the partition of each, all in the order of caches."""
+        documents = pa.Table.from_batches(self.documents, DOCUMENTS).combine_chunks()
+        lengths = documents.column("tokens").to_numpy()
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        schema = tokens_schema(self.encoder.dtype)
+        flat = np.concatenate([np.zeros(0, self.encoder.dtype), *self.tokens])
+        lists = pa.LargeListArray.from_arrays(offsets, pa.array(flat), type=schema.field("tokens").type)
+        tokens = pa.table([documents.column("order"), documents.column("id"), lists], schema=schema)
+        order = sort_order(documents)
+        partition = np.concatenate([np.zeros(0, np.int64), *self.partition])
+        return documents.take(pa.array(order)), tokens.take(pa.array(order)), partition[order]
+
+
+def _partitions(plan: Plan, cells: npt.NDArray[np.int64], orders: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    result = np.zeros(len(cells), np.int64)
+    for number in np.unique(cells).tolist():
+        mine = cells == number
+        result[mine] = plan.cells[number].first + partition_of(orders[mine], plan.cells[number].partitions)
+    return result
+
+
+def read_cells(plan: Plan) -> Iterator[tuple[Values, int, int]]:
+    """Yield (values, documents, bytes) of every input shard."""
+    for index in range(len(plan.shards)):
+        for values, documents, size in json.loads(plan.file("cells", index, "cells.json").read_bytes())["cells"]:
+            yield tuple(values), documents, size

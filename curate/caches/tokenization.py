@@ -1,0 +1,204 @@
+"""Tokenizing a dataset into caches, one per cell: the choreography. Two passes, lengths known between them.
+
+    tokenizer   once            its file, kept in the store
+    cells       per shard       combinations of values          → cells and partitions
+    tokens      per shard       ids of its documents            → exchanges by (cell, order)
+    lengths     per partition   documents in order              → where each begins
+    write       per zarr shard  tokens; offsets, ids, origins, text digests
+    finish      per cell        metadata, then cache.json
+
+The order of documents is that of a keyed digest of their texts, so cells hold the same tokens and offsets however the
+documents were cut into shards. Nothing is copied once it is written. Memory: an input shard's tokens, a partition, or
+one zarr shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from curate.caches.encode import CellsJob, TokensJob, check_cells, read_cells
+from curate.caches.errors import CacheError
+from curate.caches.finish import FinishJob, writers
+from curate.caches.layout import LAYOUT, Layout
+from curate.caches.lengths import Lengths, LengthsJob, read_lengths
+from curate.caches.plan import Cell, Plan, SourceShard, Values, cell_name
+from curate.caches.write import WriteDocumentsJob, WriteTokensJob
+from curate.configuration import ConfigurationError
+from curate.datasets import Dataset
+from curate.deduplication.plan import publish_files
+from curate.digests import digest_json
+from curate.exchange import partition_count
+from curate.jobs import Item, Job
+from curate.receipts import Receipt, read_receipt, shard_folder
+from curate.statistics import merge_all
+from curate.store import Store
+from transforms.tokens import Tokenizer
+
+COLUMN_TYPES: Final = ("string", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+"""Types of columns whose values can make cells."""
+
+
+class RunsJobs(Protocol):
+    """What tokenization needs of the engine."""
+
+    @property
+    def store(self) -> Store:
+        """Where shards are published."""
+        ...
+
+    def receipts(self, job: Job, items: Sequence[Item]) -> list[Receipt]:
+        """Return the receipts of all items, in order; those that are missing are made."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenization:
+    """One tokenization of `dataset` under the stage's `key`; a cell per combination of values of the columns `by`."""
+
+    dataset: Dataset
+    tokenizer: Tokenizer
+    by: tuple[str, ...]
+    key: str
+    engine: RunsJobs
+    layout: Layout = LAYOUT
+
+    def run(self) -> tuple[list[Receipt], list[Receipt]]:
+        """Return the receipts of the caches, ordered by cell, and those of the tasks in between.
+
+        The unit of a cache's receipt has its cell, folder, content digest, tokens, documents, and the file digest of
+        its `cache.json`.
+
+        Raises:
+            ConfigurationError: a column of `by` is not there, or of a type that makes no cells.
+            CacheError: the dataset has no documents, or too many cells, or two cells have one name.
+        """
+        check_by(self.by, self.dataset.manifest["schema"])
+        plan, kept = self._plan()
+        inner = [kept]
+        shards = range(len(plan.shards))
+        inner += self._receipts(plan, CellsJob(plan), "cells", shards)
+        plan = replace(plan, cells=make_cells(plan.by, merge_cells(plan)))
+        encoded = self._receipts(plan, TokensJob(plan), "tokens", shards)
+        inner += encoded
+        inner += self._receipts(plan, LengthsJob(plan), "lengths", range(plan.partitions))
+        lengths = tuple(read_lengths(plan))
+        self._check_counts(lengths)
+        written = self._write(plan, lengths)
+        statistics = merge_all([receipt.statistics for receipt in (*encoded, *written)])["cells"]
+        finish = FinishJob(plan, lengths, statistics, self._described_dataset())
+        caches = self._receipts(plan, finish, "finish", range(len(plan.cells)))
+        return caches, [*inner, *written]
+
+    def _plan(self) -> tuple[Plan, Receipt]:
+        store = self.engine.store
+        shards = tuple(
+            SourceShard(ordinal, shard["key"], shard["rows"])
+            for ordinal, shard in enumerate(self.dataset.shards())
+            if shard["content"] is not None
+        )
+        if not shards:
+            raise CacheError(
+                f"{self.dataset.name} keeps no documents, so there is nothing to tokenize: look at its ledger"
+            )
+        path, kept = keep_tokenizer(store, self.tokenizer)
+        tokenizer = replace(self.tokenizer, path=path)
+        encoder = tokenizer.encoder()
+        canary = tuple(encoder.canary())
+        return Plan(store, self.key, shards, self.by, tokenizer, encoder.dtype, canary, self.layout), kept
+
+    def _receipts(self, plan: Plan, job: Job, task: str, units: Sequence[Any]) -> list[Receipt]:
+        items = [Item(plan.task_key(task, unit), f"{task} {unit}", unit) for unit in units]
+        return self.engine.receipts(job, items)
+
+    def _write(self, plan: Plan, lengths: tuple[Lengths, ...]) -> list[Receipt]:
+        receipts: list[Receipt] = []
+        jobs: Mapping[str, Job] = {
+            "write tokens": WriteTokensJob(plan, lengths),
+            "write documents": WriteDocumentsJob(plan, lengths),
+        }
+        units = [entry for cell in range(len(plan.cells)) for entry in writers(plan, lengths, cell)]
+        for task, job in jobs.items():
+            receipts += self._receipts(plan, job, task, [unit for name, unit in units if name == task])
+        return receipts
+
+    def _check_counts(self, lengths: Sequence[Lengths]) -> None:
+        documents = sum(int(mine.documents[-1]) for mine in lengths)
+        if documents != self.dataset.rows:
+            raise CacheError(f"{self.dataset.name} has {self.dataset.rows:,} documents, {documents:,} were tokenized")
+
+    def _described_dataset(self) -> dict[str, str]:
+        return {"name": self.dataset.name, "key": self.dataset.key, "content": self.dataset.content}
+
+
+def check_by(by: Sequence[str], schema: Sequence[Sequence[str]]) -> None:
+    """Check that columns can make cells; `schema` is that of a manifest.
+
+    Raises:
+        ConfigurationError: one is repeated, not there, or of another type than `COLUMN_TYPES`.
+    """
+    types: dict[str, str] = {column[0]: column[1] for column in schema}
+    if len(set(by)) < len(by):
+        raise ConfigurationError(f"by={list(by)} names a column twice")
+    for name in by:
+        if name not in types:
+            raise ConfigurationError(f"by={list(by)}: the documents have no column {name!r}; {', '.join(types)}")
+        if types[name] not in COLUMN_TYPES:
+            raise ConfigurationError(f"by={list(by)}: {name!r} is {types[name]}; cells come from text, numbers, bool")
+
+
+def keep_tokenizer(store: Store, tokenizer: Tokenizer) -> tuple[Path, Receipt]:
+    """Keep the tokenizer's file in the store, under its digest; return its path there and the receipt."""
+    key = tokenizer_key(tokenizer.digest)
+    receipt = read_receipt(store, key)
+    if receipt is None:
+        with store.spool() as path:
+            path.write_bytes(Path(tokenizer.path).read_bytes())
+            item = Item(key, "tokenizer", {"digest": tokenizer.digest})
+            publish_files(store, item, "tokenize: tokenizer", {"tokenizer.json": (path, 1)}, {})
+        receipt = read_receipt(store, key)
+    if receipt is None or receipt.files["tokenizer.json"].digest != tokenizer.digest:
+        raise CacheError(f"the file of {tokenizer} changed while it was copied into the store: run again")
+    return stored_tokenizer(store, tokenizer.digest), receipt
+
+
+def tokenizer_key(digest: str) -> str:
+    """Return the shard key under which the tokenizer.json with this digest is kept."""
+    return digest_json({"operation": "tokenizer", "digest": digest})
+
+
+def stored_tokenizer(store: Store, digest: str) -> Path:
+    """Return the path of the tokenizer.json with this digest in a store that has caches made with it."""
+    return store.path(f"{shard_folder(tokenizer_key(digest))}/tokenizer.json")
+
+
+def merge_cells(plan: Plan) -> dict[Values, tuple[int, int]]:
+    """Return values → documents and estimated bytes over all input shards."""
+    merged: dict[Values, tuple[int, int]] = {}
+    for values, documents, size in read_cells(plan):
+        had = merged.get(values, (0, 0))
+        merged[values] = (had[0] + documents, had[1] + size)
+        check_cells(plan.by, len(merged))
+    return merged
+
+
+def make_cells(by: Sequence[str], counts: Mapping[Values, tuple[int, int]]) -> tuple[Cell, ...]:
+    """Return the cells, ordered by their values with nulls last, and their partitions.
+
+    Raises:
+        CacheError: two cells have one name.
+    """
+    cells: list[Cell] = []
+    names: dict[str, Values] = {}
+    first = 0
+    for values in sorted(counts, key=lambda values: [(value is None, value or "") for value in values]):
+        name = cell_name(by, values)
+        if name in names:
+            raise CacheError(f"the cells of {names[name]} and {values} both have the name {name!r}: change a value")
+        names[name] = values
+        documents, size = counts[values]
+        cells.append(Cell(name, values, documents, first, partition_count(size)))
+        first += cells[-1].partitions
+    return tuple(cells)
