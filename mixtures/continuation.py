@@ -7,35 +7,39 @@ its own counts alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from mixtures.differences import differences
 from mixtures.errors import PlanError
-from mixtures.plan import Plan
+from mixtures.plan import Component, Plan, to_json
 
-_FREE = ("components", "segments", "earlier")
+_SETTINGS = ("seed", "batch", "sequences", "tokenizer", "vocabulary", "padding", "validation")
 
 
-def joined(past: Plan, future: Plan) -> Plan:
-    """Return the plan that draws `past`, then the segments of `future`.
+def require_past(past: Plan, settings: Mapping[str, Any], components: Mapping[str, Component]) -> None:
+    """Check that a mixture with these `settings` (fields of a plan) and `components` may go on with `past`.
 
     Raises:
         PlanError: a setting, or the cache of a component that both have, is another; names the first such field.
     """
-    before, after = past.to_json(), future.to_json()
-    old = {item["name"]: item for item in before["components"]}
-    new = {item["name"]: item for item in after["components"]}
-    shared = sorted(old.keys() & new.keys())
-    ours = {name: value for name, value in before.items() if name not in _FREE}
-    theirs = {name: value for name, value in after.items() if name not in _FREE}
-    settings = differences(ours, theirs)
-    caches = differences({name: old[name] for name in shared}, {name: new[name] for name in shared}, "components")
-    for difference in (*settings, *caches):
+    old = {component.name: component for component in past.components}
+    shared = sorted(old.keys() & components.keys())
+    ours = {name: to_json(getattr(past, name)) for name in _SETTINGS}
+    theirs = {name: to_json(settings[name]) for name in _SETTINGS}
+    before = {name: to_json(old[name]) for name in shared}
+    after = {name: to_json(components[name]) for name in shared}
+    for difference in (*differences(ours, theirs), *differences(before, after, "components")):
         raise PlanError(f"a continued plan keeps its past: {difference}")
-    added = tuple(component for component in future.components if component.name not in old)
+
+
+def joined(past: Plan, future: Plan) -> Plan:
+    """Return the plan that draws `past`, then the segments of `future`; `require_past` has passed."""
+    old = {component.name for component in past.components}
     return replace(
         future,
-        components=(*past.components, *added),
+        components=(*past.components, *(component for component in future.components if component.name not in old)),
         segments=(*past.segments, *future.segments),
         earlier=past.earlier,
     )

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from curate.configuration import ConfigurationError
 from mixtures.cache import Cache
 from mixtures.cache_checks import check_caches, check_validation
-from mixtures.continuation import joined
+from mixtures.continuation import joined, require_past
 from mixtures.plan import Component, Plan, Segment, Validation
 from mixtures.quotas import RARE, AtMost, Rare, Request, draw_counts
 from mixtures.sequences import Chunks
@@ -162,19 +162,21 @@ class Mixture:
         check_caches(caches, validation)
         check_validation(caches, validation)
         first, components = next(iter(caches.values())), self._components(caches)
-        plan = Plan(
-            seed=self.seed,
-            batch=self.batch,
-            sequences=self.sequences,
-            tokenizer=first.tokenizer,
-            vocabulary=first.vocabulary,
-            padding=0 if first.eos is None else first.eos,
-            components=tuple(components.values()),
-            segments=self._segments(components, past),
-            validation=tuple(
-                Validation(name, cache.digest, cache.tokens) for name, cache in sorted(validation.items())
+        settings: dict[str, Any] = {
+            "seed": self.seed,
+            "batch": self.batch,
+            "sequences": self.sequences,
+            "tokenizer": first.tokenizer,
+            "vocabulary": first.vocabulary,
+            "padding": 0 if first.eos is None else first.eos,
+            "validation": tuple(
+                Validation(name, held.digest, held.tokens) for name, held in sorted(validation.items())
             ),
-        )
+        }
+        if past is not None:
+            require_past(past, settings, components)
+        segments = self._segments(components, past)
+        plan = Plan(components=tuple(components.values()), segments=segments, **settings)
         return self._stopped(plan if past is None else joined(past, plan), 0 if past is None else past.steps)
 
     def _components(self, caches: Mapping[str, Cache]) -> dict[str, Component]:

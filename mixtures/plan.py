@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -191,7 +191,7 @@ class Plan:
         """Return the fields in which this plan and `other` differ, without their digests."""
         return tuple(differences(self.to_json(), other.to_json()))
 
-    def agreesreplace(self, digest: str, step: int) -> bool:
+    def agrees_with(self, digest: str, step: int) -> bool:
         """Tell whether the first `step` steps are those of the plan `digest`: whether a run may go on with this one."""
         return digest == self.digest or any(past.plan == digest and step <= past.steps for past in self.earlier)
 
@@ -250,20 +250,8 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as they stand in the file, without the digest."""
-        return {
-            "kind": KIND,
-            "format": FORMAT,
-            "seed": self.seed,
-            "batch": self.batch,
-            "sequences": self.sequences.to_json(),
-            "tokenizer": self.tokenizer,
-            "vocabulary": self.vocabulary,
-            "padding": self.padding,
-            "components": [_fields(component) for component in self.components],
-            "segments": [_fields(segment) for segment in self.segments],
-            "validation": [_fields(validation) for validation in self.validation],
-            "earlier": [_fields(past) for past in self.earlier],
-        }
+        fields = {name: to_json(getattr(self, name)) for name in _FIELDS}
+        return {"kind": KIND, "format": FORMAT, **fields}
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -317,6 +305,17 @@ class Plan:
         return tokens
 
 
-def _fields(record: Component | Segment | Validation | Earlier) -> dict[str, Any]:
-    values = {name: getattr(record, name) for name in record.__dataclass_fields__}
-    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+_FIELDS: Final = tuple(name for name, field in Plan.__dataclass_fields__.items() if field.init)
+
+
+def to_json(value: Any) -> Any:
+    """Return `value`, a field of a plan, as it stands in the file."""
+    if isinstance(value, Chunks):
+        return value.to_json()
+    if isinstance(value, tuple):
+        return [to_json(item) for item in value]
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (Component, Segment, Validation, Earlier)):
+        return {name: to_json(getattr(value, name)) for name in value.__dataclass_fields__}
+    return value

@@ -101,9 +101,7 @@ class Schedule:
             IndexError: `component` is not drawn that often.
         """
         if not 0 <= number < self.counts[component]:
-            raise IndexError(
-                f"component {component} is drawn {self.counts[component]} times, {number} is not among them"
-            )
+            raise IndexError(f"component {component} is drawn {self.counts[component]} times, not {number + 1}")
         parents = {int(child): node for node in range(len(self._nodes)) for child in self._nodes[node, :2]}
         child = ~component
         while child in parents:
