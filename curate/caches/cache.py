@@ -140,10 +140,13 @@ class TokenCache:
         return np.stack(windows) if windows else np.zeros((0, length), self.description.dtype)
 
     def borders(self, start: int, stop: int) -> npt.NDArray[np.int64]:
-        """Return the places in `start` to `stop` at which a document begins, counted from the cache's first token."""
+        """Return the places in `start` to `stop` at which a document begins, counted from the cache's first token.
+
+        They ascend; a document without tokens begins where the next one does, and is repeated.
+        """
         self._check_range(start, stop, self.tokens, "tokens")
         first, last = np.searchsorted(self.starts[:-1], (start, stop))
-        return np.unique(self.starts[first:last])  # documents without tokens begin where the next one does
+        return self.starts[first:last].copy()
 
     def document_at(self, token: int) -> int:
         """Return the document that the token at place `token` belongs to."""
