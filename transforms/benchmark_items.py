@@ -1,0 +1,196 @@
+"""Benchmarks as files of items: question, answer, choices and passage by the names of their fields.
+
+`Benchmark.jsonl("gsm8k", "gsm8k_test.jsonl.zst", question="question", answer="answer")`; `.csv` and `.parquet` alike;
+`.gz` and `.zst` are unpacked by their ending. A field name may go into nested values by dots ("choices.text"). Lists
+of answers count as their first; a number or a letter as answer, beside choices, names one of them.
+
+Invariants: a benchmark is its name, the digest of its file, its format and its field names; where the file lies is no
+part of it, and what is read later is checked against the digest. Items are numbered from 0 in the order of the file.
+Cost: one pass over the file, all items in memory (benchmarks are small).
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+from blake3 import blake3
+
+
+class BenchmarkError(ValueError):
+    """A benchmark file is not there, is another one than before, or has no items under the field names given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a benchmark; parts that it does not have are empty."""
+
+    number: int
+    question: str
+    answer: str = ""
+    choices: tuple[str, ...] = ()
+    passage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A file of items. Make one with `jsonl`, `csv` or `parquet`.
+
+    `question`, `answer`, `passage` and `choices` are field names, "" for what the benchmark does not have; `digest` is
+    the BLAKE3 of the file, taken when the benchmark is named.
+
+    Raises:
+        BenchmarkError: the file is not there, or no field is named.
+    """
+
+    name: str
+    path: Path = field(compare=False, metadata={"key": False})
+    format: str
+    question: str
+    answer: str = ""
+    passage: str = ""
+    choices: str = ""
+    digest: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        if not self.name or not (self.question or self.passage):
+            raise BenchmarkError(f"benchmark {self.name!r} needs a name, and a field for question or passage")
+        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "digest", blake3(_read(self.path)).hexdigest())
+
+    @classmethod
+    def jsonl(
+        cls, name: str, path: str | Path, *, question: str = "", answer: str = "", passage: str = "", choices: str = ""
+    ) -> Benchmark:
+        """Return the benchmark whose items are lines of JSON, plain, .gz or .zst."""
+        return cls(name, Path(path), "jsonl", question, answer, passage, choices)
+
+    @classmethod
+    def csv(
+        cls, name: str, path: str | Path, *, question: str = "", answer: str = "", passage: str = "", choices: str = ""
+    ) -> Benchmark:
+        """Return the benchmark whose items are rows under a header of comma-separated names, plain, .gz or .zst."""
+        return cls(name, Path(path), "csv", question, answer, passage, choices)
+
+    @classmethod
+    def parquet(
+        cls, name: str, path: str | Path, *, question: str = "", answer: str = "", passage: str = "", choices: str = ""
+    ) -> Benchmark:
+        """Return the benchmark whose items are rows of a Parquet file."""
+        return cls(name, Path(path), "parquet", question, answer, passage, choices)
+
+    def items(self) -> list[Item]:
+        """Return the items.
+
+        Raises:
+            BenchmarkError: the file changed, is damaged, or has none of the fields.
+        """
+        content = _read(self.path)
+        if (found := blake3(content).hexdigest()) != self.digest:
+            raise BenchmarkError(f"{self.path} has the digest {found}, the benchmark {self.name!r} had {self.digest}")
+        try:
+            rows = list(_READERS[self.format](_unpacked(self.path, content)))
+        except (ValueError, csv.Error, OSError, EOFError, zstandard.ZstdError, pa.ArrowException) as error:
+            raise BenchmarkError(f"{self.path} cannot be read as {self.format}: {error}") from error
+        self._check_fields(rows)
+        return [self._item(number, row) for number, row in enumerate(rows)]
+
+    def _check_fields(self, rows: list[Mapping[str, Any]]) -> None:
+        for name in filter(None, (self.question, self.answer, self.passage, self.choices)):
+            if not any(_at(row, name) is not None for row in rows):
+                known = ", ".join(sorted(rows[0])) if rows else "no rows"
+                raise BenchmarkError(f"benchmark {self.name!r}: no item has the field {name!r}; there are: {known}")
+
+    def _item(self, number: int, row: Mapping[str, Any]) -> Item:
+        choices = tuple(_text(choice) for choice in _listed(_at(row, self.choices)))
+        answer = _answer(_at(row, self.answer), choices)
+        return Item(number, _text(_at(row, self.question)), answer, choices, _text(_at(row, self.passage)))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BenchmarkError(f"the benchmark file {path} cannot be read: {error.strerror}") from error
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    if path.suffix == ".gz":
+        return gzip.decompress(content)
+    if path.suffix == ".zst":
+        return bytes(zstandard.ZstdDecompressor().stream_reader(io.BytesIO(content), read_across_frames=True).read())
+    return content
+
+
+def _json_lines(content: bytes) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(content.split(b"\n")):
+        if line.strip():
+            row = json.loads(line.decode("utf-8-sig" if number == 0 else "utf-8"))
+            if not isinstance(row, dict):
+                raise ValueError(f"line {number + 1} is no JSON object")
+            yield row
+
+
+def _csv_rows(content: bytes) -> Iterable[Mapping[str, Any]]:
+    return csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+
+
+def _parquet_rows(content: bytes) -> Iterable[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]] = pq.read_table(pa.BufferReader(content)).to_pylist()
+    return rows
+
+
+_READERS: Final[Mapping[str, Callable[[bytes], Iterable[Mapping[str, Any]]]]] = {
+    "jsonl": _json_lines,
+    "csv": _csv_rows,
+    "parquet": _parquet_rows,
+}
+
+
+def _at(row: Any, name: str) -> Any:
+    """Return the value under `name`, which may go into nested values by dots; None where there is none."""
+    if not name:
+        return None
+    if isinstance(row, Mapping) and name in row:
+        return row[name]
+    for part in name.split("."):
+        row = row.get(part) if isinstance(row, Mapping) else None
+    return row
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _text(value: Any) -> str:
+    """Return `value` as text that has an encoding: a lone surrogate of JSON becomes U+FFFD."""
+    if value is None:
+        return ""
+    if isinstance(value, (list, tuple)):
+        return "\n".join(map(_text, value))
+    return str(value).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def _answer(value: Any, choices: tuple[str, ...]) -> str:
+    if isinstance(value, (list, tuple)):
+        value = value[0] if value else None
+    if isinstance(value, bool) or not choices:
+        return _text(value)
+    if isinstance(value, str) and len(value) == 1 and "A" <= value <= "Z":
+        value = ord(value) - ord("A")
+    if isinstance(value, int):
+        return choices[value] if 0 <= value < len(choices) else ""
+    return _text(value)

@@ -1,0 +1,324 @@
+"""Benchmark items in training text: `Decontaminate((Benchmark.jsonl(…), …))` drops, cuts or tags documents with them.
+
+What is compared are words without case, punctuation or line breaks (`contamination_words`), of units of the items
+(`contamination_index`: questions, choices, answers, passages; what of them is too short, too plain or too common to
+count), found by hashed 5-grams and aligned with the document so that edits, labels, markup and foreign words between
+the parts do not hide them (`contamination_alignment`). The measure is the *coverage of the item*: the share of the
+weight of the unit's words that stand in the document, in order.
+
+Verdicts:
+- **leak**: coverage reaches the threshold, and no number or name is another one;
+- **variant**: it does when numbers in place of numbers and capitalised words in place of capitalised words are counted
+  as covered, and at least half is there word by word;
+- **quotation**: what is found is the item's passage, or a long quotation within the question, which the benchmark
+  itself has from elsewhere.
+A unit of which fewer than `ngram` words count is found only as a whole, without a difference in any word.
+
+Invariants: the outcome for a document depends on it, the benchmarks' files and the configuration alone; positions in
+evidence are code points of the text that came in; a cut document has exactly the code points that its edit says.
+Cost: see `contamination_index` and `contamination_scan`. The index is loaded once per process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import pyarrow as pa
+
+from transforms.benchmark_items import Benchmark, BenchmarkError, Item
+from transforms.contamination_index import Index, Protection, load_index, protection, unprotectable
+from transforms.contamination_scan import Match, find_matches
+from transforms.contamination_units import PARTS, PASSAGE
+from transforms.exact import Number, decimal_text, exact
+from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.schema import set_columns, with_columns
+from transforms.unicode_tables import CLASS, COMPLEX, IDEOGRAPH, LETTER, NUMBER, PUNCTUATION
+
+__all__ = [
+    "CONTAMINATION",
+    "Benchmark",
+    "BenchmarkError",
+    "Decontaminate",
+    "Finding",
+    "Item",
+    "Protection",
+    "protection",
+    "unprotectable",
+]
+
+CONTAMINATION: Final = pa.field("contamination", pa.large_string())
+"""What `Decontaminate(…, action="tag")` writes: the evidence as canonical JSON, null where nothing is found."""
+
+LEAK: Final = "leak"
+VARIANT: Final = "variant"
+QUOTATION: Final = "quotation"
+VERDICTS: Final = (LEAK, VARIANT, QUOTATION)
+"""From the gravest on."""
+ACTIONS: Final = ("drop", "cut", "tag")
+MEASURE: Final = "coverage of the item"
+
+SHOWN: Final = 5
+"""Findings that evidence has at most; the rest is counted."""
+NEAR: Final = Fraction(19, 20)
+"""Share of the threshold from which on a document that stays is a near miss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An item found in a document: `verdict` is one of `VERDICTS`, or "" for a near miss.
+
+    Of the weight `of` of the words of its `part`, `covered` is there; `spans` are code points of the document.
+    """
+
+    verdict: str
+    benchmark: str
+    item: int
+    part: str
+    covered: int
+    of: int
+    whole: bool
+    longest: int
+    numbers: int
+    names: int
+    missing: int
+    spans: tuple[tuple[int, int], ...]
+
+    def described(self) -> dict[str, Any]:
+        """Return the finding as it stands in evidence."""
+        return {
+            "verdict": self.verdict or "near",
+            "benchmark": self.benchmark,
+            "item": self.item,
+            "part": self.part,
+            "coverage": [self.covered, self.of],
+            "longest_run": self.longest,
+            "changed": {"numbers": self.numbers, "names": self.names, "words": self.missing},
+            "spans": [list(span) for span in self.spans[:SHOWN]],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Decontaminate:
+    """Finds items of `benchmarks` in documents, and drops, cuts or tags.
+
+    Args:
+        benchmarks: one or several, each under its own name.
+        ngram: parts of an item of fewer words that count are found only as a whole.
+        coverage: least share of an item's words that count, taken as it prints.
+        action: "drop" the document; "cut" the words of the item out of it (a document without any other word is
+            dropped); "tag" writes the column `contamination` and keeps everything.
+        verdicts: what to drop or cut for. A document with other findings stays, as a near miss.
+
+    Raises:
+        ValueError: an argument is out of its range.
+        BenchmarkError: a benchmark's file is not there.
+    """
+
+    benchmarks: tuple[Benchmark, ...] | Sequence[Benchmark] | Benchmark
+    ngram: int = 13
+    coverage: Fraction | Number | str = Fraction(4, 5)
+    action: str = "drop"
+    verdicts: tuple[str, ...] = (LEAK, VARIANT)
+
+    version: ClassVar[int] = 1
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        given = (self.benchmarks,) if isinstance(self.benchmarks, Benchmark) else tuple(self.benchmarks)
+        object.__setattr__(self, "benchmarks", given)
+        object.__setattr__(self, "coverage", exact(self.coverage))
+        object.__setattr__(self, "verdicts", tuple(verdict for verdict in VERDICTS if verdict in self.verdicts))
+        names = [benchmark.name for benchmark in given]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"benchmarks are at least one, each under its own name, got {names}")
+        if not 1 <= self.ngram <= 64:
+            raise ValueError(f"ngram is a number from 1 to 64, got {self.ngram!r}")
+        if not Fraction(1, 2) <= self._least <= 1:
+            raise ValueError(f"coverage is a share from 0.5 to 1, got {self.coverage!r}")
+        if self.action not in ACTIONS or not self.verdicts:
+            raise ValueError(f"action is one of {ACTIONS} and verdicts some of {VERDICTS}, got {self.action!r}")
+
+    @property
+    def _least(self) -> Fraction:
+        return exact(self.coverage)
+
+    @property
+    def _named(self) -> tuple[Benchmark, ...]:
+        return tuple(self.benchmarks)  # type: ignore[arg-type]
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return `schema`, with the column `contamination` for "tag"; `text` is needed."""
+        require(schema, "Decontaminate", text=pa.large_string())
+        return with_columns(schema, CONTAMINATION) if self.action == "tag" else schema
+
+    def ready(self) -> None:
+        """Raise `BenchmarkError` where a benchmark cannot be used: asked before any work is done."""
+        load_index(self._named)
+
+    def protection(self) -> tuple[Protection, ...]:
+        """Return how much of each benchmark is checked at all."""
+        return protection(self._named)
+
+    def findings(self, text: pa.LargeStringArray) -> dict[int, list[Finding]]:
+        """Return row → what is found there, near misses too, the gravest first."""
+        index = load_index(self._named)
+        least = NEAR * self._least
+        matches = find_matches(text, index, least.numerator, least.denominator)
+        found: dict[int, list[Finding]] = {}
+        for row, several in groupby(matches, key=lambda match: match.document):
+            if judged := self._judge_all(index, text[row].as_py(), several):
+                found[row] = judged
+        return found
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Drop, cut or tag.
+
+        Raises:
+            BenchmarkError: a benchmark's file changed or is gone.
+        """
+        self.output_schema(batch.schema)
+        found = self.findings(batch.column("text"))
+        if self.action == "tag":
+            verdicts = {row: [f for f in mine if f.verdict] for row, mine in found.items()}
+            tags = [_evidence(verdicts[row]) if verdicts.get(row) else None for row in range(len(batch))]
+            return kept(set_columns(batch, {CONTAMINATION: pa.array(tags, CONTAMINATION.type)}))
+        ids = batch.column("id")
+        dropped, edits, near = [], [], []
+        stays = np.ones(len(batch), np.bool_)
+        changed: dict[int, str] = {}
+        for row, mine in found.items():
+            identity = ids[row].as_py()
+            acted = [finding for finding in mine if finding.verdict in self.verdicts]
+            if not acted:
+                near.append({"id": identity, **self._row(mine)})
+            elif self.action == "cut" and (left := _without(batch.column("text")[row].as_py(), acted))[1]:
+                changed[row] = left[0]
+                edits.append({"id": identity, **_edit(acted, left[1])})
+            else:
+                stays[row] = False
+                dropped.append({"id": identity, **self._row(acted)})
+        rows = _with_texts(batch, changed).filter(pa.array(stays))
+        return kept(rows, dropped=dropped, edits=edits, near=near)
+
+    def _judge_all(self, index: Index, text: str, matches: Iterable[Match]) -> list[Finding]:
+        """Return the findings of one document, one per part of an item, the gravest and most covered first."""
+        places = _code_points(text)
+        best: dict[tuple[str, int, str], Finding] = {}
+        for match in matches:
+            finding = self._judge(index, match, places)
+            if finding is not None:
+                key = (finding.benchmark, finding.item, finding.part)
+                best[key] = _joined(best[key], finding) if key in best else finding
+        return sorted(best.values(), key=_gravity)
+
+    def _judge(self, index: Index, match: Match, places: np.typing.NDArray[np.int64]) -> Finding | None:
+        part = int(index.units.part[match.unit])
+        benchmark, number = index.items[int(index.units.item[match.unit])]
+        whole = int(index.counting[match.unit]) < self.ngram
+        verdict, covered = self._verdict(match, part, whole)
+        if verdict is None:
+            return None
+        spans = tuple((int(places[start]), int(places[end])) for start, end in match.spans)
+        return Finding(
+            verdict, self._named[benchmark].name, number, PARTS[part], covered, match.total, whole,
+            match.longest, match.numbers, match.names, match.missing, spans,
+        )  # fmt: skip
+
+    def _verdict(self, match: Match, part: int, whole: bool) -> tuple[str | None, int]:
+        """Return the verdict ("" for a near miss, None for nothing) and the words that count as covered."""
+        if whole:
+            verdict = QUOTATION if part >= PASSAGE else LEAK
+            return (verdict if match.numbers + match.names + match.missing == 0 else None), match.same
+        changed = match.numbers + match.names > 0 and part < PASSAGE and 2 * match.same >= match.total
+        covered = match.same + match.changed if changed else match.same
+        if covered < self._least * match.total:
+            return ("" if covered >= NEAR * self._least * match.total else None), covered
+        return (QUOTATION if part >= PASSAGE else VARIANT if changed else LEAK), covered
+
+    def _row(self, findings: list[Finding]) -> dict[str, Any]:
+        """Return the ledger's columns for a document with `findings`."""
+        first = findings[0]
+        return {
+            "transform": "Decontaminate",
+            "reason": f"contamination: {first.verdict or LEAK}",
+            "measure": MEASURE,
+            "numerator": first.covered,
+            "denominator": first.of,
+            "threshold": "< 1" if first.whole else f"< {decimal_text(self._least)}",
+            "evidence": _evidence(findings),
+        }
+
+
+def _gravity(finding: Finding) -> tuple[Any, ...]:
+    grade = VERDICTS.index(finding.verdict) if finding.verdict else len(VERDICTS)
+    return (grade, -Fraction(finding.covered, finding.of), -finding.of, finding.benchmark, finding.item, finding.part)
+
+
+def _joined(first: Finding, second: Finding) -> Finding:
+    """Return the graver of two findings of one part of an item, with the places of both if both have a verdict."""
+    better, other = sorted((first, second), key=_gravity)
+    spans = tuple(sorted({*better.spans, *(other.spans if other.verdict else ())}))
+    return Finding(
+        better.verdict, better.benchmark, better.item, better.part, better.covered, better.of, better.whole,
+        better.longest, better.numbers, better.names, better.missing, spans,
+    )  # fmt: skip
+
+
+def _evidence(findings: list[Finding]) -> str:
+    shown: dict[str, Any] = {"found": [finding.described() for finding in findings[:SHOWN]]}
+    if len(findings) > SHOWN:
+        shown["more"] = len(findings) - SHOWN
+    return canonical_json(shown)
+
+
+def _edit(findings: list[Finding], cut: int) -> dict[str, Any]:
+    return {
+        "transform": "Decontaminate",
+        "reason": f"contamination: {findings[0].verdict}",
+        "cut": cut,
+        "inserted": 0,
+        "evidence": _evidence(findings),
+    }
+
+
+def _code_points(text: str) -> np.typing.NDArray[np.int64]:
+    """Return for each byte position of `text`, the end included, how many code points begin before it."""
+    data = np.frombuffer(text.encode(), np.uint8)
+    return np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)]).astype(np.int64)
+
+
+def _without(text: str, findings: list[Finding]) -> tuple[str, int]:
+    """Return `text` without the spans of `findings` and the punctuation at their ends, and the code points cut.
+
+    0 code points: nothing that could be read would be left.
+    """
+    classes = CLASS[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
+    goes = np.zeros(len(text), np.bool_)
+    for start, end in {span for finding in findings for span in finding.spans}:
+        while start > 0 and classes[start - 1] == PUNCTUATION:
+            start -= 1
+        while end < len(text) and classes[end] == PUNCTUATION:
+            end += 1
+        goes[start:end] = True
+    if not np.isin(classes[~goes], (LETTER, NUMBER, IDEOGRAPH, COMPLEX)).any():
+        return "", 0
+    pieces, position = [], 0
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], goes.view(np.int8), [0]])))
+    for start, end in edges.reshape(-1, 2).tolist():
+        pieces.append(text[position:start])
+        position = end
+    return "".join([*pieces, text[position:]]), int(goes.sum())
+
+
+def _with_texts(batch: pa.RecordBatch, changed: Mapping[int, str]) -> pa.RecordBatch:
+    if not changed:
+        return batch
+    texts = batch.column("text").to_pylist()
+    for row, text in changed.items():
+        texts[row] = text
+    return set_columns(batch, {batch.schema.field("text"): pa.array(texts, pa.large_string())})

@@ -1,0 +1,236 @@
+"""The index of benchmark items that `Decontaminate` looks documents up in.
+
+Which texts of an item are looked for, and which of their words count, is said in `contamination_units`. An item none of
+whose questions is protected is *unprotectable*, and listed: "short" with fewer than `LEAST_WORDS` words in all, else
+"plain".
+
+Invariants: exact (a sorted array of all seeds; the bit filter before it only saves look-ups). Equal items are indexed
+once. Cost: about 50 µs and 2 kB an item; at most `POSTINGS` units of a seed are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.benchmark_items import Benchmark, Item
+from transforms.contamination_units import (
+    BOTH,
+    LEAST_WORDS,
+    NOTHING,
+    QUESTION,
+    Survey,
+    Weights,
+    distinct_items,
+    joined_texts,
+    protected,
+    single_texts,
+    survey_texts,
+    weigh_quotations,
+)
+from transforms.contamination_words import Flags, Folded, Hashes, Integers
+from transforms.kernels import kernel
+
+POSTINGS: Final = 32
+
+ALONE, JOINED, SHORT, PLAIN = range(4)
+"""Status of an item: its question is found alone, only with choices or answer, not at all (too short, too plain)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Texts to look for: unit u has the words first[u]:last[u] of `folded`; a word that does not count weighs 0."""
+
+    item: Integers
+    part: Integers
+    first: Integers
+    last: Integers
+    folded: Folded
+    weight: Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """All seeds, sorted by hash: which unit has it, and from which word on.
+
+    `directory[p]:directory[p + 1]` are the seeds whose hash begins with the bits of p; `filter` has a bit for each.
+    """
+
+    hashes: Hashes
+    unit: npt.NDArray[np.int32]
+    offset: npt.NDArray[np.int32]
+    directory: npt.NDArray[np.int64]
+    filter: Hashes
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What `benchmarks` are found by. `needs[u]` is the least number of different seeds of unit u that are looked into.
+
+    `status` is per item, in the order of `items` ((benchmark, number) pairs): `ALONE`, `JOINED`, `SHORT` or `PLAIN`.
+    """
+
+    benchmarks: tuple[Benchmark, ...]
+    items: tuple[tuple[int, int], ...]
+    status: npt.NDArray[np.uint8]
+    units: Units
+    seeds: Seeds
+    needs: Integers
+    counting: Integers  # words of each unit that count
+    total: Integers  # what they weigh together
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """How much of a benchmark can be found: items in all, and the numbers of those that cannot, or not alone.
+
+    `joined`: the question is found only where its choices or its answer follow; `short`, `plain`: not at all.
+    """
+
+    benchmark: str
+    items: int
+    joined: tuple[int, ...]
+    short: tuple[int, ...]
+    plain: tuple[int, ...]
+
+
+@lru_cache(maxsize=4)
+def load_index(benchmarks: tuple[Benchmark, ...]) -> Index:
+    """Return the index of `benchmarks`, built once per process.
+
+    Raises:
+        BenchmarkError: a file is not there, changed, or has none of the fields.
+    """
+    read = [(number, item) for number, benchmark in enumerate(benchmarks) for item in benchmark.items()]
+    return build_index(benchmarks, read)
+
+
+def protection(benchmarks: Sequence[Benchmark]) -> tuple[Protection, ...]:
+    """Return how much of each benchmark can be found, when indexed together."""
+    index = load_index(tuple(benchmarks))
+    listed: list[tuple[list[int], ...]] = [([], [], [], []) for _ in benchmarks]
+    for (benchmark, number), status in zip(index.items, index.status.tolist(), strict=True):
+        listed[benchmark][status].append(number)
+    return tuple(
+        Protection(benchmark.name, sum(map(len, found)), *(tuple(numbers) for numbers in found[1:]))
+        for benchmark, found in zip(benchmarks, listed, strict=True)
+    )
+
+
+def unprotectable(benchmark: Benchmark) -> tuple[int, ...]:
+    """Return the numbers of the items of `benchmark` that are too short or too plain to be found."""
+    (found,) = protection((benchmark,))
+    return tuple(sorted(found.short + found.plain))
+
+
+def build_index(benchmarks: tuple[Benchmark, ...], read: Sequence[tuple[int, Item]]) -> Index:
+    """Return the index of the items `read`, each with the number of its benchmark."""
+    distinct, place = distinct_items([item for _, item in read])
+    single = survey_texts(list(single_texts(distinct)), NOTHING)
+    weigh_quotations(single)
+    used, counting = protected(single)
+    asked = {single.texts[t].item for t in np.flatnonzero(used).tolist() if single.texts[t].part == QUESTION}
+    joined = survey_texts(list(joined_texts(distinct, asked)), single.known)
+    used_too, counting_too = protected(joined)
+    found = asked | {joined.texts[t].item for t in np.flatnonzero(used_too).tolist()}
+    words = _words_in_all(single, joined, len(distinct))
+    state = [_status(i in asked, i in found, words[i]) for i in range(len(distinct))]
+    units = _units([(single, used), (joined, used_too)])
+    seeds, numbers = _seeds([(single, used), (joined, used_too)])
+    counted = np.concatenate([counting[used], counting_too[used_too]])
+    sums = np.concatenate([[0], np.cumsum(units.weight, dtype=np.int64)])
+    total = sums[units.last] - sums[units.first]
+    first_of = {p: n for n, p in reversed(list(enumerate(place)))}
+    origin = np.array([first_of[i] for i in range(len(distinct))], np.int64)
+    units = Units(origin[units.item], units.part, units.first, units.last, units.folded, units.weight)
+    items = tuple((benchmark, item.number) for benchmark, item in read)
+    return Index(
+        benchmarks, items, np.array([state[p] for p in place], np.uint8), units, seeds, numbers, counted, total
+    )
+
+
+def _status(alone: bool, joined: bool, words: int) -> int:
+    if alone or joined:
+        return ALONE if alone else JOINED
+    return SHORT if words < LEAST_WORDS else PLAIN
+
+
+def _words_in_all(single: Survey, joined: Survey, items: int) -> list[int]:
+    """Return the number of words of each item's longest text that asks its question."""
+    words = [0] * items
+    for survey in (single, joined):
+        for text, size in zip(survey.texts, (survey.last - survey.first).tolist(), strict=True):
+            if text.part <= BOTH and text.of < 0:
+                words[text.item] = max(words[text.item], size)
+    return words
+
+
+def _units(surveys: Sequence[tuple[Survey, Flags]]) -> Units:
+    columns: list[list[Any]] = [[] for _ in range(9)]
+    base = 0
+    for survey, used in surveys:
+        chosen = np.flatnonzero(used)
+        texts = [survey.texts[t] for t in chosen.tolist()]
+        sizes = survey.last[chosen] - survey.first[chosen]
+        ends = np.cumsum(sizes) + base
+        words = np.repeat(survey.first[chosen] - (ends - sizes), sizes) + np.arange(base, base + int(sizes.sum()))
+        folded = survey.folded
+        arrays = [[t.item for t in texts], [t.part for t in texts], ends - sizes, ends]
+        arrays += [a[words] for a in (folded.hashes, folded.powers, folded.kinds, folded.capital, survey.weight)]
+        for column, array in zip(columns, arrays, strict=True):
+            column.append(np.asarray(array, np.int64) if isinstance(array, list) else array)
+        base += int(sizes.sum())
+    item, part, first, last, hashes, powers, kinds, capital, weight = (np.concatenate(column) for column in columns)
+    return Units(item, part, first, last, Folded(hashes, powers, kinds, capital), weight)
+
+
+def _seeds(surveys: Sequence[tuple[Survey, Flags]]) -> tuple[Seeds, Integers]:
+    """Return the seeds of all units, and how many each has to show before it is looked into."""
+    hashes, units, offsets = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    base = 0
+    for survey, used in surveys:
+        number = np.where(used, np.cumsum(used) - 1 + base, -1)
+        of = np.array([n if text.of < 0 else text.of for n, text in enumerate(survey.texts)], np.int64)
+        labels = np.array([text.labels for text in survey.texts], np.int64)
+        sizes = survey.last - survey.first
+        text = np.repeat(np.arange(len(sizes)), sizes)
+        place = np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        word = survey.first[text] + place
+        chosen = survey.usable[word] & (number[of[text]] >= 0)
+        text, place, word = text[chosen], place[chosen], word[chosen]
+        hashes.append(survey.seeds[word])
+        units.append(number[of[text]])
+        offsets.append(np.maximum(place - labels[text] // 2, 0))
+        base += int(used.sum())
+    return _sorted_seeds(np.concatenate(hashes), np.concatenate(units), np.concatenate(offsets), base)
+
+
+def _sorted_seeds(hashes: Hashes, units: Integers, offsets: Integers, count: int) -> tuple[Seeds, Integers]:
+    order = np.lexsort((offsets, units, hashes))
+    hashes, units, offsets = hashes[order], units[order], offsets[order]
+    new = np.ones(len(hashes), np.bool_)
+    new[1:] = (hashes[1:] != hashes[:-1]) | (units[1:] != units[:-1])
+    hashes, units, offsets = hashes[new], units[new], offsets[new]
+    rank = np.arange(len(hashes)) - np.searchsorted(hashes, hashes)
+    few = rank < POSTINGS
+    hashes, units, offsets = hashes[few], units[few], offsets[few]
+    bits = max(1, len(hashes).bit_length())
+    directory = np.searchsorted(hashes >> np.uint64(64 - bits), np.arange((1 << bits) + 1, dtype=np.uint64))
+    filter_bits = min(bits + 4, 33)
+    filled = np.zeros(max(1, (1 << filter_bits) // 64), np.uint64)
+    _fill_filter(hashes, np.uint64(64 - filter_bits), filled)
+    needs = np.bincount(units, minlength=count)
+    seeds = Seeds(hashes, units.astype(np.int32), offsets.astype(np.int32), directory.astype(np.int64), filled)
+    return seeds, np.maximum(needs // 6, 1).astype(np.int64)
+
+
+@kernel
+def _fill_filter(hashes: Hashes, shift: np.uint64, filled: Hashes) -> None:
+    for i in range(len(hashes)):
+        bit = hashes[i] >> shift
+        filled[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
