@@ -20,6 +20,7 @@ from curate.journal import finished_recipes
 from curate.recipe import Outputs, Recipe, load_recipe
 from curate.stages import Stage
 from curate.store import Store, StoreError
+from curate.token_commands import add_commands
 from transforms.outcome import SchemaError
 
 OK, CHECK_FAILED, USAGE, RUN_FAILED = 0, 1, 2, 3
@@ -78,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     report = _add(commands, "report", _report, "write report.html, the page that shows what stayed, what went and why")
     report.add_argument("store", type=Path, metavar="DIR", help="store to report on")
     report.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
+    add_commands(commands, _add, last_result)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
     return top

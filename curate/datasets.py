@@ -43,7 +43,7 @@ def dataset_folder(name: str, key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeDataset:
     """What a stage made: its configuration, inputs and receipts in order.
 
     `inner` are receipts of the tasks in between (exchange files of a dataset-wide operation): `verify` checks them.
@@ -58,7 +58,7 @@ class Made:
     inner: Sequence[Receipt] = ()
 
 
-def commit_dataset(store: Store, made: Made) -> Dataset:
+def commit_dataset(store: Store, made: MadeDataset) -> Dataset:
     """Write a dataset's files and, last, its manifest; return the dataset.
 
     Raises:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from curate.configuration import ConfigurationError
 from curate.readers.reader import Column, Reader, declared_columns
+from transforms.benchmark_items import Benchmark
+from transforms.contamination import Decontaminate
 from transforms.minhash import MinHash
 from transforms.outcome import Transform
 from transforms.predicates import Predicate
@@ -54,10 +57,24 @@ class Deduplicate:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldOut:
+    """One of two parts of a dataset, "train" or "valid"; see `hold_out`."""
+
+    inputs: tuple[Dataset, ...]
+    characters: int | None
+    documents: int | None
+    per: str | None
+    method: MinHash | None
+    part: str
+
+    version = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
     """Documents that a recipe describes. `name` names the stage that makes them real."""
 
-    operation: Read | Apply | Keep | Deduplicate
+    operation: Read | Apply | Keep | Deduplicate | HoldOut
     name: str
 
     def apply(self, *transforms: Transform, name: str | None = None) -> Dataset:
@@ -89,7 +106,9 @@ class Dataset:
         """The datasets that this one is made from."""
         if isinstance(self.operation, Read):
             return ()
-        return self.operation.inputs if isinstance(self.operation, Deduplicate) else (self.operation.input,)
+        if isinstance(self.operation, (Deduplicate, HoldOut)):
+            return self.operation.inputs
+        return (self.operation.input,)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -262,16 +281,44 @@ def deduplicate(
     return Dataset(operation, name or "deduplicate")
 
 
-def topological(outputs: Sequence[Dataset]) -> list[Dataset]:
-    """Return all datasets that `outputs` need, inputs first, each once."""
-    order: dict[int, Dataset] = {}
+def decontaminate(dataset: Dataset, *benchmarks: Benchmark, name: str = "decontaminate", **options: Any) -> Dataset:
+    """Return `dataset` without documents that hold items of `benchmarks`; `options` are those of `Decontaminate`."""
+    return dataset.apply(Decontaminate(benchmarks, **options), name=name)
 
-    def visit(dataset: Dataset) -> None:
-        if id(dataset) not in order:
-            for parent in dataset.inputs:
-                visit(parent)
-            order[id(dataset)] = dataset
 
-    for output in outputs:
-        visit(output)
-    return list(order.values())
+def hold_out(
+    dataset: Dataset,
+    *,
+    characters: int | None = None,
+    documents: int | None = None,
+    per: str | None = None,
+    near_duplicates: float | MinHash | None = 0.8,
+    names: tuple[str, str] = ("train", "valid"),
+) -> tuple[Dataset, Dataset]:
+    """Return the training part and the validation part of `dataset`.
+
+    Held-out texts are chosen by a keyed digest of the text. Everything with a held-out text, or with a verified near
+    duplicate of one, leaves training with that reason in the ledger.
+
+    Args:
+        dataset: what is split.
+        characters: code points to hold out, of each stratum; or
+        documents: documents to hold out, of each stratum.
+        per: column whose values are the strata; None is one stratum.
+        near_duplicates: Jaccard similarity from which on a training text is too near, or a `MinHash`; None looks at
+            equal texts only.
+        names: of the two datasets.
+
+    Raises:
+        ConfigurationError: not exactly one of `characters` and `documents`, or none at all to hold out.
+    """
+    if (characters is None) == (documents is None) or (characters or documents or 0) < 1:
+        raise ConfigurationError("hold_out() takes characters=… or documents=…, one of them, at least 1")
+    method = near_duplicates
+    if method is not None and not isinstance(method, MinHash):
+        method = MinHash(threshold=method)
+    train, valid = (
+        Dataset(HoldOut((dataset,), characters, documents, per, method, part), name)
+        for part, name in zip(("train", "valid"), names, strict=True)
+    )
+    return train, valid

@@ -65,7 +65,7 @@ def plan(outputs: Outputs, store: str | Path, *, sample: str | None = None) -> l
         ConfigurationError: the recipe cannot run as written.
     """
     place = Store(Path(store).resolve())
-    stages = compile_stages(outputs.datasets, parse_sample(sample))
+    stages = compile_stages(outputs.products, parse_sample(sample))
     index = StatIndex(place)
     units: dict[str, list[FileUnit]] = {}
     unhashed: dict[str, list[InputFile]] = {}

@@ -11,43 +11,98 @@ import inspect
 import sys
 import traceback
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, Protocol, get_type_hints, runtime_checkable
 
+from curate.cells import Cells
 from curate.configuration import ConfigurationError
 from curate.graph import Dataset
-from curate.show import show_outputs
+from curate.show import Product, show_outputs
 
 _TRUTH: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
+class Artifact(Protocol):
+    """What a mixture compiles to: a plan."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of the plan."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write the plan's file."""
+        ...
+
+
+@runtime_checkable
+class Compiles(Protocol):
+    """What is compiled from token caches at the end of a run: a mixture, see the package `mixtures`."""
+
+    @property
+    def cells(self) -> Any:
+        """The cells of training texts."""
+        ...
+
+    def compile(self, caches: Mapping[str, Any], validation: Mapping[str, Any]) -> Artifact:
+        """Return the plan that draws from `caches`, which share no text with `validation`."""
+        ...
+
+    def digest_batches(self, plan: Any, caches: Mapping[str, Any], start: int, stop: int) -> str:
+        """Return the digest of the batches of steps `start` to `stop` - 1."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What a recipe gives: named datasets of documents."""
+    """What a recipe gives: named datasets and cells, and at most one mixture."""
 
-    datasets: Mapping[str, Dataset]
+    products: Mapping[str, Product]
+    mixture: Compiles | None
+    batches: tuple[tuple[int, int], ...]
 
-    def __init__(self, *documents: Dataset, **named: Dataset) -> None:
-        """Name outputs by keyword; a positional dataset goes by the name of its stage.
+    def __init__(
+        self, *outputs: Dataset | Cells | Compiles, batches: Sequence[tuple[int, int]] = (), **named: Dataset | Cells
+    ) -> None:
+        """Name outputs by keyword; a positional one goes by the name of its stage, a mixture's cells by "training".
+
+        Args:
+            outputs: datasets, cells or a mixture.
+            batches: stretches of steps (start, stop) of the mixture whose batches are digested.
+            named: datasets and cells by name; `validation=` gives the cells that a mixture must share no text with.
 
         Raises:
-            ConfigurationError: nothing is given, a name stands twice, or something is no dataset.
+            ConfigurationError: nothing is given, a name stands twice, or something is no output.
         """
-        datasets: dict[str, Dataset] = {}
-        for name, dataset in [*((getattr(d, "name", "?"), d) for d in documents), *named.items()]:
-            if not isinstance(dataset, Dataset):
-                raise ConfigurationError(f"Outputs({name}=…) takes datasets of documents, got {type(dataset).__name__}")
-            if name in datasets:
+        mixtures = [output for output in outputs if isinstance(output, Compiles)]
+        plain = [(_name(output), output) for output in outputs if not isinstance(output, Compiles)]
+        given = [*(("training", mixture.cells) for mixture in mixtures), *plain, *named.items()]
+        if len(mixtures) > 1:
+            raise ConfigurationError("Outputs() takes one mixture: write a recipe for each")
+        if batches and not mixtures:
+            raise ConfigurationError("Outputs(batches=…) are steps of a mixture, and there is none")
+        products: dict[str, Product] = {}
+        for name, product in given:
+            if not isinstance(product, (Dataset, Cells)):
+                raise ConfigurationError(f"Outputs({name}=…) takes datasets, cells or a mixture, got {product!r}")
+            if name in products:
                 raise ConfigurationError(f"two outputs are called {name!r}: name them by keyword, as Outputs(train=…)")
-            datasets[name] = dataset
-        if not datasets:
+            products[name] = product
+        if not products:
             raise ConfigurationError("Outputs() is empty: give it at least one dataset")
-        object.__setattr__(self, "datasets", datasets)
+        object.__setattr__(self, "products", products)
+        object.__setattr__(self, "mixture", mixtures[0] if mixtures else None)
+        object.__setattr__(self, "batches", tuple(batches))
 
     def __str__(self) -> str:
-        return show_outputs(dict(self.datasets))
+        tree = show_outputs(self.products)
+        return tree if self.mixture is None else f"{self.mixture}\n{tree}"
+
+
+def _name(output: object) -> str:
+    return str(getattr(output, "name", "?"))
 
 
 @dataclass(frozen=True, slots=True)

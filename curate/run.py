@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, dataset_folder, open_dataset
 from curate.digests import digest_json
 from curate.journal import Journal
+from curate.products import Caches, open_product
 from curate.readers.chunks import CHUNK_ROWS
-from curate.receipts import FORMAT, read_manifest
-from curate.recipe import Outputs
+from curate.receipts import FORMAT, FileEntry, read_manifest
+from curate.recipe import Artifact, Outputs
 from curate.runners import LocalRunner, Runner, ray_runner
-from curate.running import Engine, Units, fingerprint_inputs, run_stages
+from curate.running import Engine, Made, Units, fingerprint_inputs, run_stages
 from curate.stages import Stage, Stages, compile_stages, stage_key, transforms_of
 from curate.store import Store, json_line, self_digested
 from curate.warm import warm
@@ -29,12 +30,23 @@ RUNNERS = ("ray", "local")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run made: its outputs by name, all its stages in order, its folder, and the digest to quote."""
+    """What a run made.
+
+    Attributes:
+        outputs: datasets by output name.
+        caches: token caches by output name.
+        stages: all datasets in the order of their stages.
+        folder: where the result's manifest, and its plan, lie.
+        digest: the digest to quote, over the content of all outputs, plan and batches.
+        plan: digest of the compiled mixture, None without one.
+    """
 
     outputs: Mapping[str, Dataset]
     stages: tuple[Dataset, ...]
     folder: Path
     digest: str
+    caches: Mapping[str, Caches] = field(default_factory=dict)
+    plan: str | None = None
 
 
 def run(
@@ -70,7 +82,7 @@ def run(
         StoreError, ConservationError: a broken promise.
     """
     place = Store(Path(store).resolve(), failpoint)
-    stages = compile_stages(outputs.datasets, parse_sample(sample))
+    stages = compile_stages(outputs.products, parse_sample(sample))
     check_ready(stages)
     place.root.mkdir(parents=True, exist_ok=True)
     place.remove_stale_spool_files()
@@ -80,7 +92,7 @@ def run(
             engine = Engine(place, chosen, journal, chunk_rows)
             units = fingerprint_inputs(stages, engine)
             made = run_stages(stages, units, engine, started or (lambda stage, there: None))
-        result = commit_result(place, name, stages, units, made)
+        result = commit_result(place, name, stages, units, made, outputs)
         journal.write("recipe", name=name, folder=result.folder.name, digest=result.digest)
         return result
     except BaseException as error:
@@ -138,28 +150,63 @@ def parse_sample(share: str | None) -> Sample | None:
         raise ConfigurationError(f"sample {share!r}: {error}") from None
 
 
-def commit_result(store: Store, name: str, stages: Stages, units: Units, made: Mapping[str, Dataset]) -> Result:
-    """Write the manifest of a recipe's result: its outputs, its stages, and the digest over the outputs' content."""
-    outputs = {output: made[stage_key(stage, units)] for output, stage in stages.outputs.items()}
-    ordered = tuple(made[stage_key(stage, units)] for stage in stages.ordered)
-    key = digest_json({"recipe": {output: dataset.key for output, dataset in outputs.items()}})
-    digest = digest_json({output: dataset.content for output, dataset in outputs.items()})
-    folder = dataset_folder(name, key)
-    manifest: dict[str, Any] = {
-        "format": FORMAT,
-        "kind": "recipe",
-        "name": name,
-        "key": key,
-        "outputs": {output: _entry(dataset) for output, dataset in outputs.items()},
-        "stages": [_entry(dataset) for dataset in ordered],
-        "content": digest,
+def commit_result(
+    store: Store, name: str, stages: Stages, units: Units, made: Mapping[str, Made], outputs: Outputs | None = None
+) -> Result:
+    """Compile the mixture of `outputs`, if there is one, and write the manifest of a recipe's result."""
+    products = {output: made[stage_key(stage, units)] for output, stage in stages.outputs.items()}
+    ordered = [made[stage_key(stage, units)] for stage in stages.ordered]
+    contents = {output: product.content for output, product in products.items()}
+    manifest: dict[str, Any] = {"format": FORMAT, "kind": "recipe", "name": name, "plan": None, "files": {}}
+    key: dict[str, Any] = {"recipe": {output: product.key for output, product in products.items()}}
+    artifact = None
+    if outputs is not None and outputs.mixture is not None:
+        artifact, batches = _compile(outputs, products)
+        manifest["plan"] = {"digest": artifact.digest, "batches": batches}
+        contents |= {"plan": artifact.digest, **batches}
+        key |= {"plan": artifact.digest}
+    folder = dataset_folder(name, digest_json(key))
+    if artifact is not None:
+        manifest["files"] = {"plan.json": _publish_plan(store, artifact, f"{folder}/plan.json")}
+    manifest |= {
+        "key": digest_json(key),
+        "outputs": {output: _entry(product) for output, product in products.items()},
+        "stages": [_entry(product) for product in ordered],
+        "content": digest_json(contents),
     }
     store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
-    return Result(outputs, ordered, store.path(folder), digest)
+    return open_result(store, folder)
 
 
-def _entry(dataset: Dataset) -> dict[str, Any]:
-    return {"name": dataset.name, "key": dataset.key, "content": dataset.content, "digest": dataset.manifest["digest"]}
+def _compile(outputs: Outputs, products: Mapping[str, Made]) -> tuple[Artifact, dict[str, str]]:
+    if outputs.mixture is None:
+        raise TypeError("there is no mixture to compile")
+    caches = {name: product.open() for name, product in products.items() if isinstance(product, Caches)}
+    training = caches["training"]
+    plan = outputs.mixture.compile(training, caches.get("validation", {}))
+    digests = {
+        f"batches {start}-{stop}": outputs.mixture.digest_batches(plan, training, start, stop)
+        for start, stop in outputs.batches
+    }
+    return plan, digests
+
+
+def _publish_plan(store: Store, plan: Artifact, name: str) -> dict[str, Any]:
+    with store.spool() as path:
+        plan.save(path)
+        size = path.stat().st_size
+        return FileEntry(size, store.publish(path, name)).to_json()
+
+
+def _entry(product: Made) -> dict[str, Any]:
+    manifest = product.manifest
+    return {
+        "kind": manifest["kind"],
+        "name": product.name,
+        "key": product.key,
+        "content": product.content,
+        "digest": manifest["digest"],
+    }
 
 
 def open_result(store: Store, folder: str) -> Result:
@@ -172,10 +219,22 @@ def open_result(store: Store, folder: str) -> Result:
     manifest = read_manifest(store, folder)
     if manifest["kind"] != "recipe":
         raise ConfigurationError(f"{store.path(folder)} is a {manifest['kind']}, not the result of a recipe")
-    stages = tuple(open_dataset(store, entry["name"], entry["key"]) for entry in manifest["stages"])
-    by_key = {(dataset.name, dataset.key): dataset for dataset in stages}
-    outputs = {name: by_key[entry["name"], entry["key"]] for name, entry in manifest["outputs"].items()}
-    return Result(outputs, stages, store.path(folder), manifest["content"])
+    made = [_open(store, entry) for entry in manifest["stages"]]
+    named = {(product.name, product.key): product for product in made}
+    outputs = {name: named[entry["name"], entry["key"]] for name, entry in manifest["outputs"].items()}
+    return Result(
+        {name: product for name, product in outputs.items() if isinstance(product, Dataset)},
+        tuple(product for product in made if isinstance(product, Dataset)),
+        store.path(folder),
+        manifest["content"],
+        {name: product for name, product in outputs.items() if isinstance(product, Caches)},
+        manifest["plan"]["digest"] if manifest["plan"] else None,
+    )
+
+
+def _open(store: Store, entry: Mapping[str, Any]) -> Made:
+    opens = open_dataset if entry["kind"] == "dataset" else open_product
+    return opens(store, entry["name"], entry["key"])
 
 
 def results_in(store: Store) -> list[str]:

@@ -6,13 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from curate.datasets import Dataset, Made, commit_dataset, has_dataset, open_dataset
+from curate.caches.tokenization import Tokenization
+from curate.cells import Cells, TrainedTokenizer
+from curate.datasets import Dataset, MadeDataset, commit_dataset, has_dataset, open_dataset
 from curate.deduplication import Deduplication
 from curate.digests import digest_json
 from curate.documents import DocumentJob, ShardUnit
+from curate.graph import Deduplicate, HoldOut
 from curate.inputs import FileUnit, FingerprintJob, InputFile, StatIndex, list_files, units_of
 from curate.jobs import Item, Job, TaskError
 from curate.journal import Journal
+from curate.products import Caches, MadeOf, TokenizerFile, commit_caches, open_product
 from curate.progress import Progress
 from curate.readers.chunks import CHUNK_ROWS, InputError
 from curate.readers.parquet import check_columns
@@ -30,11 +34,14 @@ from curate.stages import (
     described_steps,
     readers_of,
     reading_name,
+    shared_key,
     stage_key,
     unit_key,
 )
 from curate.statistics import merge_all
 from curate.store import Store, StoreError
+from curate.training import train
+from transforms.tokens import Tokenizer
 
 Units = Mapping[str, Sequence[FileUnit]]
 
@@ -111,33 +118,68 @@ def _listed(reader: Reader) -> list[InputFile]:
     return files
 
 
-def run_stages(
-    stages: Stages, units: Units, engine: Engine, started: Callable[[Stage, bool], None]
-) -> dict[str, Dataset]:
-    """Make every stage real and return the dataset of each by its key.
+Made = Dataset | TokenizerFile | Caches
+"""What a stage made."""
+
+
+def run_stages(stages: Stages, units: Units, engine: Engine, started: Callable[[Stage, bool], None]) -> dict[str, Made]:
+    """Make every stage real and return what each made by its key.
 
     `started` is told of each stage, and whether it was there already.
     """
-    made: dict[str, Dataset] = {}
+    made: dict[str, Made] = {}
     for stage in stages.ordered:
         key = stage_key(stage, units)
         there = has_dataset(engine.store, stage.name, key)
         started(stage, there)
         inputs = tuple(made[stage_key(parent, units)] for parent in stage.inputs)
         if there:
-            made[key] = open_dataset(engine.store, stage.name, key)
+            made[key] = open_made(engine.store, stage, key)
         elif isinstance(stage, WideStage):
-            made[key] = _run_deduplicate(stage, key, inputs, engine)
+            made[key] = _run_wide(stage, key, inputs, engine)
         else:
-            made[key] = _run_documents(stage, key, inputs, units, engine)
+            made[key] = _run_documents(stage, key, datasets_of(inputs), units, engine)
         engine.journal.write("stage", name=stage.name, key=key, reused=there, content=made[key].content)
     return made
 
 
-def _run_deduplicate(stage: WideStage, key: str, inputs: tuple[Dataset, ...], engine: Engine) -> Dataset:
-    receipts, inner = Deduplication(stage, key, inputs, engine).run()
-    operation = describe_stage(stage)
-    return commit_dataset(engine.store, Made(stage.name, key, operation, inputs, stage.schema, receipts, inner))
+def open_made(store: Store, stage: Stage, key: str) -> Made:
+    """Open what `stage` made under `key`."""
+    if isinstance(stage, WideStage) and not isinstance(stage.operation, (Deduplicate, HoldOut)):
+        return open_product(store, stage.name, key)
+    return open_dataset(store, stage.name, key)
+
+
+def datasets_of(inputs: Sequence[Made]) -> tuple[Dataset, ...]:
+    """Return the datasets among `inputs`."""
+    return tuple(made for made in inputs if isinstance(made, Dataset))
+
+
+def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine) -> Made:
+    operation, datasets = stage.operation, datasets_of(inputs)
+    described = describe_stage(stage)
+    if isinstance(operation, (Deduplicate, HoldOut)):
+        if isinstance(operation, Deduplicate):
+            receipts, inner = Deduplication(stage, operation, key, datasets, engine).run()
+        else:
+            from curate.holdout import HoldingOut
+
+            shared = shared_key(operation, [made.key for made in inputs])
+            receipts, inner = HoldingOut(stage, operation, shared, datasets, engine).run()
+        return commit_dataset(
+            engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, receipts, tuple(inner))
+        )
+    if isinstance(operation, TrainedTokenizer):
+        return train(stage.name, operation, key, described, datasets[0], engine.store)
+    tokenizer = operation.tokenizer or _trained(operation, inputs)
+    caches, inner = Tokenization(datasets[0], tokenizer, operation.by, key, engine).run()
+    return commit_caches(engine.store, MadeOf(stage.name, key, described, inputs, [*inner, *caches]), caches)
+
+
+def _trained(cells: Cells, inputs: Sequence[Made]) -> Tokenizer:
+    (wanted,) = (parent for parent in cells.inputs if isinstance(parent, TrainedTokenizer))
+    (file,) = (made for made in inputs if isinstance(made, TokenizerFile))
+    return file.tokenizer(wanted.bos, wanted.eos)
 
 
 def _run_documents(
@@ -163,7 +205,7 @@ def _run_documents(
             receipts = engine.receipts(job, _file_items(stage.reader, mine, transforms))
         check_damage(stage.reader, receipts)
     return commit_dataset(
-        engine.store, Made(stage.name, key, describe_stage(stage), inputs, stage.schema, receipts, tuple(inner))
+        engine.store, MadeDataset(stage.name, key, describe_stage(stage), inputs, stage.schema, receipts, tuple(inner))
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from curate.graph import Apply, Dataset, Deduplicate, Keep, Read
+from curate.cells import Cells, TrainedTokenizer
+from curate.graph import Apply, Dataset, Deduplicate, HoldOut, Keep, Read
 from transforms.exact import decimal_text
 from transforms.predicates import Both, Comparison, Either, IsIn, IsNull, Not, Predicate
+
+Product = Dataset | TrainedTokenizer | Cells
 
 
 def show(value: Any) -> str:
@@ -58,30 +61,60 @@ def _told(value: Any) -> Iterator[dataclasses.Field[Any]]:
             yield field
 
 
-def show_outputs(outputs: dict[str, Dataset]) -> str:
-    """Return the trees of named datasets: what each is made from, in the order in which it happens."""
-    return "\n".join(line for name, dataset in outputs.items() for line in [f"{name}:", *_lines(dataset, "  ")])
+def show_outputs(outputs: Mapping[str, Product]) -> str:
+    """Return the trees of named outputs: what each is made from, in the order in which it happens.
+
+    What several are made from is shown once, and named where it comes again.
+    """
+    tree = _Tree()
+    return "\n".join(line for name, product in outputs.items() for line in [f"{name}:", *tree.lines(product, "  ")])
 
 
-def _lines(dataset: Dataset, indent: str) -> Iterator[str]:
-    operation = dataset.operation
-    if isinstance(operation, Read):
-        yield f"{indent}{operation.reader}"
-    elif isinstance(operation, Apply):
-        yield from _lines(operation.input, indent)
-        yield f"{indent}→ {show(operation.transform)}"
-    elif isinstance(operation, Keep):
-        yield from _lines(operation.input, indent)
-        yield f"{indent}→ keep {dataset.name!r}"
-    else:
-        yield f"{indent}{_deduplicate(operation)}"
-        for parent in operation.inputs:
-            yield f"{indent}  {parent.name}:"
-            yield from _lines(parent, indent + "    ")
+class _Tree:
+    def __init__(self) -> None:
+        self.shown: dict[int, str] = {}
+
+    def lines(self, product: Product, indent: str) -> Iterator[str]:
+        if isinstance(product, (TrainedTokenizer, Cells)):
+            yield f"{indent}{_tokens(product)}"
+            yield from self._parents(product.inputs, indent)
+            return
+        operation = product.operation
+        if isinstance(operation, Read):
+            yield f"{indent}{operation.reader}"
+        elif isinstance(operation, Apply):
+            yield from self.lines(operation.input, indent)
+            yield f"{indent}→ {show(operation.transform)}"
+        elif isinstance(operation, Keep):
+            yield from self.lines(operation.input, indent)
+            yield f"{indent}→ keep {product.name!r}"
+        else:
+            yield f"{indent}{_wide(operation)}"
+            yield from self._parents(operation.inputs, indent)
+
+    def _parents(self, parents: Sequence[Product], indent: str) -> Iterator[str]:
+        for parent in parents:
+            if id(parent) in self.shown:
+                yield f"{indent}  {parent.name}: see above"
+            else:
+                self.shown[id(parent)] = parent.name
+                yield f"{indent}  {parent.name}:"
+                yield from self.lines(parent, indent + "    ")
 
 
-def _deduplicate(operation: Deduplicate) -> str:
+def _wide(operation: Deduplicate | HoldOut) -> str:
+    if isinstance(operation, HoldOut):
+        size = f"{operation.characters:,} characters" if operation.characters else f"{operation.documents:,} documents"
+        per = f" per {operation.per}" if operation.per else ""
+        return f"hold out {size}{per}: the part {operation.part!r}"
     method = "equal texts" if operation.method is None else show(operation.method)
     within = f" within {operation.within}" if operation.within else ""
     limits = "".join(f", at most {share} of {source}" for source, share in operation.max_removed)
     return f"deduplicate {method}{within}, preferring {', '.join(operation.prefer)}{limits}"
+
+
+def _tokens(product: TrainedTokenizer | Cells) -> str:
+    if isinstance(product, TrainedTokenizer):
+        return f"train tokenizer of {product.vocab_size:,} ids, EOS {product.eos or 'none'}"
+    by = f" by {', '.join(product.by)}" if product.by else ""
+    return f"tokenize{by} with {product.tokenizer or 'the tokenizer below'}"

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from curate.accounting import Step
+from curate.cells import Cells, TrainedTokenizer
 from curate.configuration import ConfigurationError, describe
 from curate.digests import digest_json
-from curate.graph import Apply, Dataset, Deduplicate, Keep, Read
+from curate.graph import Apply, Dataset, Deduplicate, HoldOut, Keep, Read
 from curate.inputs import FileUnit
 from curate.readers.reader import Reader
 from transforms.chain import unique_names
@@ -45,17 +46,29 @@ class DocumentStage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideStage:
-    """A dataset-wide operation on all its inputs."""
+    """A dataset-wide operation on all its inputs. What makes no dataset has no columns."""
 
     name: str
-    operation: Deduplicate
+    operation: Wide
     inputs: tuple[Stage, ...]
     schema: pa.Schema
     sources: tuple[str, ...]
     forbids: frozenset[str]
 
 
+Wide = Deduplicate | HoldOut | TrainedTokenizer | Cells
+Product = Dataset | TrainedTokenizer | Cells
+"""What a recipe asks for: a dataset, a tokenizer, or cells of tokens."""
+
 Stage = DocumentStage | WideStage
+
+VERBS: Final[Mapping[type, str]] = {
+    Deduplicate: "deduplicate",
+    HoldOut: "hold out",
+    TrainedTokenizer: "train tokenizer",
+    Cells: "tokenize",
+}
+NO_COLUMNS: Final = pa.schema([])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +85,21 @@ class _Compiler:
     ordered: list[Stage] = field(default_factory=list)
     made: dict[int, Stage] = field(default_factory=dict)
 
-    def stage(self, dataset: Dataset) -> Stage:
-        """Return the stage that makes `dataset` real."""
-        if id(dataset) not in self.made:
-            self.made[id(dataset)] = self._compile(dataset)
-        return self.made[id(dataset)]
+    def stage(self, product: Product) -> Stage:
+        """Return the stage that makes `product` real."""
+        if id(product) not in self.made:
+            self.made[id(product)] = self._compile(product)
+        return self.made[id(product)]
 
     def _add(self, stage: Stage) -> Stage:
         self.ordered.append(stage)
         return stage
 
-    def _compile(self, dataset: Dataset) -> Stage:
-        if isinstance(dataset.operation, Deduplicate):
-            return self._deduplicate(dataset.name, dataset.operation)
+    def _compile(self, dataset: Product) -> Stage:
+        if not isinstance(dataset, Dataset):
+            return self._wide(dataset.name, dataset)
+        if isinstance(dataset.operation, (Deduplicate, HoldOut)):
+            return self._wide(dataset.name, dataset.operation)
         chain, origin = _chain(dataset)
         if not chain and not isinstance(origin.operation, Read):
             return self.stage(origin)
@@ -108,16 +123,17 @@ class _Compiler:
         self._add(first)
         return self._add(_document_stage(dataset.name, None, first, steps[cut:], first.schema, dataset, forbids))
 
-    def _deduplicate(self, name: str, operation: Deduplicate) -> Stage:
+    def _wide(self, name: str, operation: Wide) -> Stage:
         inputs = tuple(self.stage(parent) for parent in operation.inputs)
-        schema = union_schema([stage.schema for stage in inputs])
-        _require_columns(operation, schema)
+        schema = union_schema([stage.schema for stage in inputs if stage.schema is not NO_COLUMNS])
+        require_columns(name, operation, schema)
         sources = tuple(dict.fromkeys(source for stage in inputs for source in stage.sources))
         forbids = frozenset[str]().union(*(stage.forbids for stage in inputs))
-        return self._add(WideStage(name, operation, inputs, schema, sources, forbids))
+        given = schema if isinstance(operation, (Deduplicate, HoldOut)) else NO_COLUMNS
+        return self._add(WideStage(name, operation, inputs, given, sources, forbids))
 
 
-def compile_stages(outputs: Mapping[str, Dataset], sample: Sample | None = None) -> Stages:
+def compile_stages(outputs: Mapping[str, Product], sample: Sample | None = None) -> Stages:
     """Return the stages that make `outputs` real; `sample` is applied to each source right after reading.
 
     Raises:
@@ -127,7 +143,7 @@ def compile_stages(outputs: Mapping[str, Dataset], sample: Sample | None = None)
     compiler = _Compiler(sample)
     made = {name: compiler.stage(dataset) for name, dataset in outputs.items()}
     for name, stage in made.items():
-        if "text" not in stage.schema.names:
+        if stage.schema is not NO_COLUMNS and "text" not in stage.schema.names:
             raise ConfigurationError(
                 f"output {name!r} has records, not documents: apply ExtractText() to what read_warc gives"
             )
@@ -201,14 +217,24 @@ def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
     return pa.schema([*fields.values(), extra])
 
 
-def _require_columns(operation: Deduplicate, schema: pa.Schema) -> None:
+def require_columns(name: str, operation: Wide, schema: pa.Schema) -> None:
+    """Raise unless documents of `schema` have what `operation` looks at.
+
+    Raises:
+        ConfigurationError: columns are missing; the message lists what is there.
+    """
     if "text" not in schema.names:
-        raise ConfigurationError("deduplicate() compares texts: apply ExtractText() to what read_warc gives")
-    wanted = {name.removeprefix("-") for name in operation.prefer} - {"length", "source"}
-    wanted |= {operation.within} if operation.within else set()
-    if missing := sorted(wanted - set(schema.names)):
+        raise ConfigurationError(f"{name} needs texts: apply ExtractText() to what read_warc gives")
+    wanted: set[str | None] = set()
+    if isinstance(operation, Deduplicate):
+        wanted = {operation.within, *(column.removeprefix("-") for column in operation.prefer)} - {"length", "source"}
+    elif isinstance(operation, HoldOut):
+        wanted = {operation.per}
+    elif isinstance(operation, Cells):
+        wanted = set(operation.by)
+    if missing := sorted(column for column in wanted if column and column not in schema.names):
         raise ConfigurationError(
-            f"deduplicate() is told to use {', '.join(missing)}; the documents have {', '.join(schema.names)}"
+            f"{name} is told to use {', '.join(missing)}; the documents have {', '.join(schema.names)}"
         )
 
 
@@ -244,11 +270,7 @@ def chain_key(key: str, transforms: Sequence[Any]) -> str:
 def stage_key(stage: Stage, units: Mapping[str, Sequence[FileUnit]]) -> str:
     """Return the key of `stage`, given the fingerprinted units of each source that it reads from."""
     if isinstance(stage, WideStage):
-        described = {
-            **_without_inputs(stage.operation),
-            "inputs": [stage_key(parent, units) for parent in stage.inputs],
-        }
-        return digest_json({"operation": "deduplicate", "what": described})
+        return wide_key(stage.operation, [stage_key(parent, units) for parent in stage.inputs])
     if stage.upstream is not None:
         return chain_key(stage_key(stage.upstream, units), described_steps(stage.steps))
     if stage.reader is None:
@@ -256,6 +278,20 @@ def stage_key(stage: Stage, units: Mapping[str, Sequence[FileUnit]]) -> str:
     mine = units[reading_name(stage.reader)]
     read = {"operation": "read", "units": [unit_key(stage.reader, replace(unit, repeats=frozenset())) for unit in mine]}
     return chain_key(digest_json(read), described_steps(stage.steps))
+
+
+def wide_key(operation: Wide, inputs: Sequence[str]) -> str:
+    """Return the key of `operation` on inputs with these keys; a part of a hold-out has that of the whole in it."""
+    if isinstance(operation, HoldOut):
+        return digest_json({"operation": "output", "input": shared_key(operation, inputs), "name": operation.part})
+    return shared_key(operation, inputs)
+
+
+def shared_key(operation: Wide, inputs: Sequence[str]) -> str:
+    """Return the key of all outputs of `operation` together."""
+    whole = replace(operation, part="") if isinstance(operation, HoldOut) else operation
+    what = {**_without_inputs(whole), "inputs": list(inputs)}
+    return digest_json({"operation": VERBS[type(operation)], "what": what})
 
 
 def reading_name(reader: Reader) -> str:
@@ -266,15 +302,19 @@ def reading_name(reader: Reader) -> str:
 def describe_stage(stage: Stage) -> dict[str, Any]:
     """Return the configuration of `stage` as it stands in its manifest."""
     if isinstance(stage, WideStage):
-        return {"operation": "deduplicate", **_without_inputs(stage.operation)}
+        return {"operation": VERBS[type(stage.operation)], **_without_inputs(stage.operation)}
     reader = None if stage.reader is None else describe(stage.reader)
     steps = [{"name": step.name, "transform": describe(step.transform)} for step in stage.steps]
     return {"operation": "documents", "reader": reader, "steps": steps}
 
 
-def _without_inputs(operation: Deduplicate) -> dict[str, Any]:
-    described: dict[str, Any] = describe(replace(operation, inputs=()))
+def _without_inputs(operation: Wide) -> dict[str, Any]:
+    described: dict[str, Any] = describe(replace(operation, inputs=(), **_NAMELESS.get(type(operation), {})))
     return described
+
+
+_NAMELESS: Final[Mapping[type, Mapping[str, Any]]] = {TrainedTokenizer: {"name": ""}, Cells: {"name": ""}}
+"""Fields that are for people and stand in no key."""
 
 
 def transforms_of(stages: Stages) -> Iterator[Any]:

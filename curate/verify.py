@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from curate.accounting import ConservationError
+from curate.caches.description import NAME as CACHE
+from curate.caches.description import read_description
 from curate.conservation import check_documents
 from curate.datasets import Dataset
 from curate.digests import content_digest, digest_file, digest_json, short
@@ -135,20 +137,32 @@ class _Verifier:
         path = self.store.path(f"{folder}/manifest.json")
         self._count(path)
         manifest = self._json(path)
+        for name, entry in manifest["files"].items():
+            self._file(path.parent / name, entry["digest"])
         if manifest["kind"] == "recipe":
             self._recipe(folder, manifest)
             return
-        dataset = Dataset(self.store, folder, read_manifest(self.store, folder))
-        for name, entry in manifest["files"].items():
-            self._file(path.parent / name, entry["digest"])
-        receipts = [
-            receipt for shard in dataset.shards() if (receipt := self._listed(folder, shard["key"], shard["receipt"]))
-        ]
         inner = [
             receipt for entry in manifest["inner"] if (receipt := self._listed(folder, entry["key"], entry["receipt"]))
         ]
-        if len(receipts) == manifest["shards"]:
+        if manifest["kind"] == "dataset":
+            self._dataset(path, Dataset(self.store, folder, manifest), inner)
+        elif manifest["kind"] == "caches":
+            for cell in manifest["cells"].values():
+                self._guard(self.store.path(f"{cell['folder']}/{CACHE}"), lambda cell=cell: self._cache(cell))
+
+    def _dataset(self, path: Path, dataset: Dataset, inner: list[Receipt]) -> None:
+        listed = [self._listed(dataset.folder, shard["key"], shard["receipt"]) for shard in dataset.shards()]
+        receipts = [receipt for receipt in listed if receipt is not None]
+        if len(receipts) == dataset.manifest["shards"]:
             self._sums(path, dataset, receipts, inner)
+
+    def _cache(self, cell: dict[str, Any]) -> None:
+        folder = self.store.path(cell["folder"])
+        self._file(folder / CACHE, cell["cache"])
+        description = read_description(folder, cell["content"])
+        for name, entry in description.files.items():
+            self._file(folder / name, entry["digest"])
 
     def _listed(self, folder: str, key: str, digest: str) -> Receipt | None:
         receipt = self.receipts.get(key)

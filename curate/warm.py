@@ -28,8 +28,9 @@ def warm(stages: Stages) -> None:
     """Call the kernels of all stages once in this process."""
     for stage in stages.ordered:
         if isinstance(stage, WideStage):
-            if stage.operation.method is not None:
-                _warm_minhash(stage.operation.method)
+            method = getattr(stage.operation, "method", None)
+            if method is not None:
+                _warm_minhash(method)
         elif stage.reader is not None:
             _warm_chain(stage, build_rows(stage.reader, [bytes(16)], [_origin()], [_values()]))
         else:

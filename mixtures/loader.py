@@ -70,6 +70,11 @@ class Loader:
             raise ValueError(f"a loader needs threads and ahead of at least 1, got {self.threads} and {self.ahead}")
         self.plan.check_caches(self.caches)
 
+    @property
+    def digest(self) -> str:
+        """Digest of the plan: loaders of equal digests give equal batches."""
+        return self.plan.digest
+
     def __len__(self) -> int:
         """Number of sequences."""
         return len(self.plan)
@@ -140,7 +145,7 @@ class Loader:
         tokens, segments, positions = np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.int32)
         mask = np.empty(shape, np.bool_)
         draws = self.plan.draw(sequences)
-        padding = np.int64(self.plan.padding)
+        padding = self.plan.padding
         for row, (index, chunk) in enumerate(zip(draws.components.tolist(), draws.chunks.tolist(), strict=True)):
             component = self.plan.components[index]
             cache = self.caches[component.name]
@@ -152,14 +157,5 @@ class Loader:
                     f"{len(stream):,} of {stop - start:,}"
                 )
             borders = cache.borders(start, stop)
-            fill_row(
-                stream,
-                borders,
-                np.int64(start),
-                padding,
-                tokens[row],
-                segments[row],
-                positions[row],
-                mask[row],
-            )
+            fill_row(stream, borders, start, padding, row, tokens, segments, positions, mask)
         return Batch(tokens, segments, positions, mask, sequences, draws.components)

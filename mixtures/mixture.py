@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from curate.configuration import ConfigurationError
+from mixtures.batch_digest import batch_digest
 from mixtures.cache import Cache
 from mixtures.cache_checks import check_caches, check_validation
 from mixtures.continuation import joined, require_past
@@ -178,6 +179,10 @@ class Mixture:
         segments = self._segments(components, past)
         plan = Plan(components=tuple(components.values()), segments=segments, **settings)
         return self._stopped(plan if past is None else joined(past, plan), 0 if past is None else past.steps)
+
+    def digest_batches(self, plan: Plan, caches: Mapping[str, Cache], start: int, stop: int) -> str:
+        """Return the digest of the batches of steps `start` to `stop` - 1 of a plan that this mixture compiled to."""
+        return batch_digest(plan, caches, start, stop)
 
     def _components(self, caches: Mapping[str, Cache]) -> dict[str, Component]:
         return {

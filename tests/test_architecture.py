@@ -13,7 +13,7 @@ MAY_IMPORT = {
     "trainers": {"transforms", "curate", "mixtures"},
     "viewers": {"transforms", "curate", "mixtures", "trainers"},
 }
-SEES_EVERYTHING = {"curate/command_line.py"}
+SEES_EVERYTHING = {"curate/command_line.py", "curate/token_commands.py"}
 HEAVY = {"ray", "fasttext", "trafilatura", "tensorstore", "jax", "datatrove", "datasketch"}
 
 

@@ -14,18 +14,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from curate.caches.errors import CacheError, OtherTokenizerError
-from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, sort_order, tokens_schema
+from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, gather, sort_order, tokens_schema
 from curate.deduplication.plan import publish_files
 from curate.exchange import partition_of, write_exchange
 from curate.jobs import Item
 from curate.statistics import Statistics, add, length_bin
 from curate.store import Store, json_line
+from curate.writer import cut_rows
 from transforms.duplicates import text_digests
 from transforms.token_order import leading_number, orders_of
 from transforms.tokens import Encoded, Encoder
 
-ROWS: Final = 256
+ROWS: Final = 128
 """Documents read at a time; changes no output."""
+
+ENCODE_BYTES: Final = 4 << 20
+"""Text encoded at a time, as the library takes about 100 bytes per token meanwhile; changes no output."""
 
 COUNTING_ROWS: Final = 1 << 16
 
@@ -107,7 +111,8 @@ class TokensJob:
                 "different versions of the tokenizers library"
             )
         shard = _Shard(self.plan, item.unit, encoder)
-        for batch in self.plan.batches(item.unit, list(dict.fromkeys(["id", "text", *self.plan.by])), ROWS):
+        columns = list(dict.fromkeys(["id", "text", *self.plan.by]))
+        for batch in cut_rows(self.plan.batches(item.unit, columns, ROWS), ENCODE_BYTES):
             shard.add(batch)
         documents, tokens, partition = shard.tables()
         count = self.plan.partitions
@@ -174,15 +179,21 @@ class _Shard:
     def tables(self) -> tuple[pa.Table, pa.Table, npt.NDArray[np.int64]]:
         """Return the rows of `DOCUMENTS`, those of tokens, and the partition of each, all in the order of caches."""
         documents = pa.Table.from_batches(self.documents, DOCUMENTS).combine_chunks()
-        lengths = documents.column("tokens").to_numpy()
-        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
-        schema = tokens_schema(self.encoder.dtype)
-        flat = np.concatenate([np.zeros(0, self.encoder.dtype), *self.tokens])
-        lists = pa.LargeListArray.from_arrays(offsets, pa.array(flat), type=schema.field("tokens").type)
-        tokens = pa.table([documents.column("order"), documents.column("id"), lists], schema=schema)
-        order = sort_order(documents)
         partition = np.concatenate([np.zeros(0, np.int64), *self.partition])
-        return documents.take(pa.array(order)), tokens.take(pa.array(order)), partition[order]
+        order = sort_order(documents, partition)
+        offsets = _offsets(documents)
+        documents = documents.take(pa.array(order))
+        schema = tokens_schema(self.encoder.dtype)
+        flat = gather(np.concatenate([np.zeros(0, self.encoder.dtype), *self.tokens]), offsets, order)
+        lists = pa.LargeListArray.from_arrays(
+            pa.array(_offsets(documents)), pa.array(flat), type=schema.field("tokens").type
+        )
+        tokens = pa.table([documents.column("order"), documents.column("id"), lists], schema=schema)
+        return documents, tokens, partition[order]
+
+
+def _offsets(documents: pa.Table) -> npt.NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(documents.column("tokens").to_numpy())]).astype(np.int64)
 
 
 def _partitions(plan: Plan, cells: npt.NDArray[np.int64], orders: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:

@@ -154,10 +154,19 @@ def cell_name(by: Sequence[str], values: Values) -> str:
     return "/".join(f"{column}={text}" for column, text in zip(by, texts, strict=True)) if texts else ALL
 
 
-def sort_order(table: pa.Table) -> npt.NDArray[np.int64]:
-    """Return the row order of a table by its columns `order`, then `id`: that of documents in a cache."""
+def sort_order(table: pa.Table, partition: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
+    """Return the row order of a table by its columns `order`, then `id`: that of documents in a cache.
+
+    With the `partition` of each row, rows of one partition stand together.
+    """
     halves = [half for name in ("id", "order") for half in _halves(table.column(name))]
-    return np.asarray(np.lexsort(halves), np.int64)
+    return np.asarray(np.lexsort([*halves, *([] if partition is None else [partition])]), np.int64)
+
+
+def gather(tokens: npt.NDArray[Any], offsets: npt.NDArray[np.int64], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return the tokens of documents, which lie at `offsets`, in another order of documents."""
+    bounds = offsets.tolist()
+    return np.concatenate([tokens[:0], *(tokens[bounds[row] : bounds[row + 1]] for row in order.tolist())])
 
 
 def _halves(column: pa.ChunkedArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from curate.caches.arrays import block_digests, shard_bytes
 from curate.caches.errors import CacheError
 from curate.caches.layout import ArraySpec
 from curate.caches.lengths import Lengths
-from curate.caches.plan import DOCUMENTS, Plan, digest_rows, sort_order, tokens_schema
+from curate.caches.plan import DOCUMENTS, Plan, digest_rows, gather, sort_order, tokens_schema
 from curate.deduplication.plan import publish_files
 from curate.exchange import read_partition
 from curate.jobs import Item
@@ -59,9 +60,10 @@ class WriteTokensJob:
 
     def _partition(self, partition: int, expected: int) -> npt.NDArray[Any]:
         table = read_partition(self.plan.exchanges("tokens.exchange"), partition, tokens_schema(self.plan.dtype))
-        table = table.take(pa.array(sort_order(table))).combine_chunks()
-        chunks = [chunk.flatten().to_numpy() for chunk in table.column("tokens").chunks]
-        tokens = np.concatenate([np.zeros(0, self.plan.dtype), *chunks])
+        chunks = table.column("tokens").chunks
+        flat = np.concatenate([np.zeros(0, self.plan.dtype), *(chunk.flatten().to_numpy() for chunk in chunks)])
+        lengths = pc.list_value_length(table.column("tokens")).to_numpy()
+        tokens = gather(flat, np.concatenate([[0], np.cumsum(lengths)]), sort_order(table))
         if len(tokens) != expected:
             raise CacheError(f"partition {partition} has {len(tokens):,} tokens, {expected:,} were counted")
         return tokens

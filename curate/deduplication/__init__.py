@@ -25,6 +25,7 @@ from curate.deduplication.apply import ApplyJob
 from curate.deduplication.exact import DigestsJob, ExactJob
 from curate.deduplication.near import BandsJob, CandidatesJob, DecideJob, ShinglesJob, VerifyJob
 from curate.deduplication.plan import Plan
+from curate.graph import Deduplicate
 from curate.jobs import Item, Job
 from curate.receipts import Receipt
 from curate.stages import WideStage
@@ -53,6 +54,7 @@ class Deduplication:
     """One deduplication of `inputs` under the stage's `key`."""
 
     stage: WideStage
+    operation: Deduplicate
     key: str
     inputs: tuple[Dataset, ...]
     engine: RunsJobs
@@ -88,7 +90,7 @@ class Deduplication:
 
     def _plan(self) -> Plan:
         shards = [shard for dataset in self.inputs for shard in dataset.shards() if shard["content"] is not None]
-        operation = self.stage.operation
+        operation = self.operation
         return Plan(
             self.engine.store,
             self.key,
@@ -107,7 +109,7 @@ class Deduplication:
             for source, flow in receipt.statistics["steps"].get("00", {"sources": {}})["sources"].items():
                 had, stays = counts.get(source, (0, 0))
                 counts[source] = (had + flow["documents_in"], stays + flow["documents_out"])
-        for source, share in self.stage.operation.max_removed:
+        for source, share in self.operation.max_removed:
             had, stays = counts.get(source, (0, 0))
             if had and Fraction(had - stays, had) > Fraction(share):
                 raise TooManyRemovedError(

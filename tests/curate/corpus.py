@@ -176,7 +176,7 @@ def run_on(
 ) -> Result:
     """Do what `curate.run.run` does with a runner of the test's own."""
     place = Store(store.resolve(), failpoint)
-    stages = compile_stages(outputs.datasets)
+    stages = compile_stages(outputs.products)
     place.root.mkdir(parents=True, exist_ok=True)
     place.remove_stale_spool_files()
     log = Journal(place)

@@ -1,0 +1,160 @@
+"""What stages make that is no dataset: trained tokenizers and token caches. Each has a folder with a manifest.
+
+`<store>/<name>-<key>/` of a tokenizer holds `tokenizer.json`; that of caches holds the manifest alone, which names each
+cache's folder below `<store>/caches/` with its content digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curate.caches.cache import TokenCache
+from curate.datasets import dataset_folder
+from curate.digests import digest_json
+from curate.receipts import FORMAT, FileEntry, Receipt, read_manifest
+from curate.store import Store, StoreError, json_line, self_digested
+from transforms.tokens import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerFile:
+    """A trained tokenizer in a store."""
+
+    store: Store
+    folder: str
+    manifest: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the stage that made it."""
+        return str(self.manifest["name"])
+
+    @property
+    def key(self) -> str:
+        """Its key, 64 hex digits."""
+        return str(self.manifest["key"])
+
+    @property
+    def content(self) -> str:
+        """Digest of tokenizer.json."""
+        return str(self.manifest["content"])
+
+    @property
+    def path(self) -> Path:
+        """The tokenizer.json."""
+        return self.store.path(f"{self.folder}/tokenizer.json")
+
+    def tokenizer(self, bos: str | None, eos: str | None) -> Tokenizer:
+        """Return it with what marks the ends of documents."""
+        return Tokenizer(self.path, bos=bos, eos=eos)
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The token caches that one stage made: a mapping of cells."""
+
+    store: Store
+    folder: str
+    manifest: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the stage that made them."""
+        return str(self.manifest["name"])
+
+    @property
+    def key(self) -> str:
+        """Their key, 64 hex digits."""
+        return str(self.manifest["key"])
+
+    @property
+    def content(self) -> str:
+        """Digest over the content digests of all cells."""
+        return str(self.manifest["content"])
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Names of the cells, ordered."""
+        return tuple(self.manifest["cells"])
+
+    def path(self, cell: str) -> Path:
+        """Return the folder of the cache of `cell`."""
+        return self.store.path(self.manifest["cells"][cell]["folder"])
+
+    def open(self) -> dict[str, TokenCache]:
+        """Open all caches, checked against what the manifest says.
+
+        Raises:
+            CacheError: one is cut short, damaged, of another tokenizer or format, or another cache stands in its place.
+        """
+        return {
+            cell: TokenCache.open(self.path(cell), digest=entry["content"])
+            for cell, entry in self.manifest["cells"].items()
+        }
+
+    def __str__(self) -> str:
+        cells = self.manifest["cells"].values()
+        tokens = sum(cell["tokens"] for cell in cells)
+        return f"{self.name} ({self.key[:16]}): {tokens:,} tokens in {len(cells):,} caches"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeOf:
+    """What a manifest says of how something was made: configuration, inputs and the receipts of tasks in between."""
+
+    name: str
+    key: str
+    operation: dict[str, Any]
+    inputs: Sequence[Any]
+    inner: Sequence[Receipt]
+
+    def fields(self, kind: str) -> dict[str, Any]:
+        """Return the fields that manifests of every kind have."""
+        return {
+            "format": FORMAT,
+            "kind": kind,
+            "name": self.name,
+            "key": self.key,
+            "operation": self.operation,
+            "inputs": [{"name": i.name, "key": i.key, "digest": i.manifest["digest"]} for i in self.inputs],
+            "inner": [{"key": receipt.key, "receipt": receipt.to_json()["digest"]} for receipt in self.inner],
+        }
+
+
+def commit_tokenizer(store: Store, made: MadeOf, content: bytes, card: Mapping[str, Any]) -> TokenizerFile:
+    """Publish a trained tokenizer with its card: what it was trained on, in numbers."""
+    folder = dataset_folder(made.name, made.key)
+    digest = store.publish_bytes(content, f"{folder}/tokenizer.json")
+    files = {"tokenizer.json": FileEntry(len(content), digest).to_json()}
+    manifest = {**made.fields("tokenizer"), "content": digest, "card": dict(card), "files": files}
+    store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
+    return TokenizerFile(store, folder, read_manifest(store, folder))
+
+
+def commit_caches(store: Store, made: MadeOf, receipts: Sequence[Receipt]) -> Caches:
+    """Publish the manifest of token caches; `receipts` are those of their last tasks, in the order of cells."""
+    folder = dataset_folder(made.name, made.key)
+    cells = {str(receipt.unit["cell"]): {**receipt.unit, "receipt": receipt.key} for receipt in receipts}
+    content = digest_json({cell: entry["content"] for cell, entry in cells.items()})
+    manifest = {**made.fields("caches"), "content": content, "cells": cells, "files": {}}
+    store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
+    return Caches(store, folder, read_manifest(store, folder))
+
+
+def open_product(store: Store, name: str, key: str) -> TokenizerFile | Caches:
+    """Open a committed tokenizer or caches.
+
+    Raises:
+        StoreError: it is missing, damaged, of another kind or format, or another key stands in its place.
+    """
+    folder = dataset_folder(name, key)
+    manifest = read_manifest(store, folder)
+    kinds: dict[str, type[TokenizerFile] | type[Caches]] = {"tokenizer": TokenizerFile, "caches": Caches}
+    if manifest["key"] != key or manifest["kind"] not in kinds:
+        raise StoreError(
+            f"{store.path(folder)} is a {manifest['kind']} with key {manifest['key']}, asked for was {key}"
+        )
+    return kinds[manifest["kind"]](store, folder, manifest)

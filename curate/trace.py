@@ -1,0 +1,170 @@
+"""From a token of a cache back to the document, and to the raw record it was read from; and the way replayed.
+
+Replaying reads the record again at its place, applies the transforms of the recipe again, and compares the digest of
+the text that comes out with the one in the cache. Cost: one row group; replaying: the record's file up to its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from curate.caches.cache import TokenCache
+from curate.caches.tokenization import stored_tokenizer
+from curate.configuration import ConfigurationError
+from curate.datasets import Dataset, open_dataset
+from curate.digests import text_digest
+from curate.inputs import FileUnit
+from curate.products import Caches
+from curate.readers.chunks import build_rows
+from curate.readers.events import Read
+from curate.readers.open import read_events
+from curate.readers.reader import Reader
+from curate.receipts import shard_folder
+from curate.stages import DocumentStage, Stage, Stages, fit_to
+from curate.store import StoreError
+from transforms.tokens import Tokenizer
+
+AROUND = 60
+"""Code points shown before and after a token's characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTrace:
+    """Where a token comes from.
+
+    Attributes:
+        cell: name of the cache.
+        token: place in the cache.
+        document: number of its document in the cache, and `position` of the token in it.
+        token_id: its id, None where it marks the end of a document.
+        start, end: the code points of the text that it stands for.
+        row: the document as it stands in the dataset.
+        dataset: the dataset that was tokenized.
+    """
+
+    cell: str
+    token: int
+    document: int
+    position: int
+    token_id: int
+    start: int
+    end: int
+    row: Mapping[str, Any]
+    dataset: Dataset
+
+    @property
+    def characters(self) -> str:
+        """The characters that the token stands for; empty for BOS and EOS."""
+        return str(self.row["text"][self.start : self.end])
+
+    @property
+    def digest(self) -> str:
+        """Digest of the document's text, as the cache has it."""
+        return text_digest(self.row["text"]).hex()
+
+    def context(self) -> str:
+        """Return the characters between ⟦ and ⟧, with what stands around them."""
+        text = self.row["text"]
+        before, after = text[max(0, self.start - AROUND) : self.start], text[self.end : self.end + AROUND]
+        return f"{before}⟦{self.characters}⟧{after}"
+
+
+def trace_token(caches: Caches, cell: str, token: int) -> TokenTrace:
+    """Return where the token at place `token` of the cache of `cell` comes from.
+
+    Raises:
+        StoreError: the document is not what the cache was made from.
+        IndexError: the cache has no such token.
+    """
+    cache = TokenCache.open(caches.path(cell), digest=caches.manifest["cells"][cell]["content"])
+    document = cache.document_at(token)
+    described = cache.description.dataset
+    dataset = open_dataset(caches.store, described["name"], described["key"])
+    shard, row = (int(value) for value in cache.origin(document, document + 1)[0])
+    found = read_row(dataset, shard, row)
+    if found["id"] != bytes(cache.ids(document, document + 1)[0]):
+        raise StoreError(f"row {row} of shard {shard} of {dataset.name} is not document {document} of cache {cell!r}")
+    description = cache.description
+    path = stored_tokenizer(caches.store, description.tokenizer)
+    spans = (
+        Tokenizer(path, bos=description.bos_text, eos=description.eos_text).encoder().encode_with_offsets(found["text"])
+    )
+    position = token - int(cache.starts[document])
+    if not (spans.ids == cache[document]).all():
+        raise StoreError(f"document {document} of the cache {cell!r} has other tokens when its text is encoded again")
+    start, end = int(spans.starts[position]), int(spans.ends[position])
+    return TokenTrace(cell, token, document, position, int(spans.ids[position]), start, end, found, dataset)
+
+
+def read_row(dataset: Dataset, shard: int, row: int) -> dict[str, Any]:
+    """Return one document of `dataset`, by the ordinal of its shard and its row."""
+    key = dataset.shards()[shard]["key"]
+    with pq.ParquetFile(dataset.store.path(f"{shard_folder(key)}/part.parquet")) as file:
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if row < rows:
+                values: dict[str, Any] = file.read_row_group(group).slice(row, 1).to_pylist()[0]
+                return values
+            row -= rows
+    raise StoreError(f"shard {key} of {dataset.name} has no such row")
+
+
+def replay(stages: Stages, trace: TokenTrace) -> str:
+    """Read the raw record of `trace` again, apply the recipe's transforms again, and return the text that comes out.
+
+    Raises:
+        ConfigurationError: the recipe does not make this dataset from the document's source.
+        StoreError: the record is no longer there, or a transform drops it now.
+    """
+    row, name = trace.row, trace.dataset.name
+    target = next((stage for stage in stages.ordered if stage.name == name), None)
+    if target is None:
+        raise ConfigurationError(f"the recipe has no stage {name!r}: give the recipe that made the store")
+    path = next(_paths(target, row["source"]), None)
+    if path is None or not isinstance(path[0], DocumentStage) or path[0].reader is None:
+        raise ConfigurationError(f"the recipe reads nothing from the source {row['source']!r} into {name!r}")
+    batch = _record(path[0].reader, row)
+    for stage in path:
+        batch = _through(stage, batch)
+        if batch.num_rows != 1:
+            raise StoreError(f"{stage.name} drops {row['id'].hex()} when it is replayed: the recipe was changed since")
+    return str(batch.column("text")[0].as_py())
+
+
+def _paths(stage: Stage, source: str) -> Iterator[list[Stage]]:
+    """Yield the stages from the reading of `source` to `stage`."""
+    if isinstance(stage, DocumentStage) and stage.reader is not None:
+        if stage.reader.source == source:
+            yield [stage]
+        return
+    for parent in stage.inputs:
+        for path in _paths(parent, source):
+            yield [*path, stage]
+
+
+def _record(reader: Reader, row: Mapping[str, Any]) -> pa.RecordBatch:
+    origin = row["origin"]
+    place = (origin["place"], origin["offset"], origin["part"])
+    path = Path(reader.root) / origin["uri"]
+    if not path.exists():
+        raise StoreError(f"{path} is no longer there: give the root that it was read from")
+    unit = FileUnit(Path(reader.root), origin["uri"], path.stat().st_size, "")
+    with path.open("rb") as file:
+        for event in read_events(reader, file, unit):
+            if isinstance(event, Read) and (event.place, event.offset, event.part) == place:
+                return build_rows(reader, [row["id"]], [dict(origin)], [event.values])
+    raise StoreError(f"{path} has no record at {origin['place']} {origin['offset']}: the file was changed")
+
+
+def _through(stage: Stage, batch: pa.RecordBatch) -> pa.RecordBatch:
+    if not isinstance(stage, DocumentStage):
+        return fit_to(batch, stage.schema)  # it only chose among documents
+    for step in stage.steps:
+        batch = step.transform.apply(batch).kept
+    return batch
