@@ -51,6 +51,7 @@ def tokenizer(tmp_path: Path) -> Tokenizer:
 def small_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "PARTITION_BYTES", 700)
     monkeypatch.setattr(encode, "ROWS", 7)
+    monkeypatch.setattr(encode, "ENCODE_BYTES", 300)
 
 
 def documents_of(cache: TokenCache) -> list[list[int]]:
