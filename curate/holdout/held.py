@@ -36,7 +36,7 @@ class HeldJob:
     def run(self, item: Item) -> int:
         """Publish what is held out of shard `item.unit`, and return how many documents that is."""
         batches = list(self._held(item.unit))
-        count = sum(batch.num_rows for batch in batches)
+        count = sum(int(batch.num_rows) for batch in batches)
         files = {}
         with self.store.spool() as part, self.store.spool() as sets:
             if count:
