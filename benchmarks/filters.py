@@ -1,0 +1,215 @@
+"""The document-wise transforms on one core: rates, verdicts against plain Python, and datatrove on the same documents.
+
+Run `python -m benchmarks.filters [--size small|full] [--peers]`. It reads ../shared/data/corpora/multidomain.parquet
+where it is present (books, LaTeX, code, twelve languages; small is 1,000 documents spread over it), else text made
+here. Rates are the best of several runs, in MB (10^6 bytes) of UTF-8 and documents per CPU second; "both Gopher
+filters" are the two on all documents, as the peers are measured. Checks are of quality: every verdict of the two
+Gopher filters equals that of `benchmarks.plain_gopher` on a sample, planted addresses are masked, normalising twice
+changes nothing, languages are those that the corpus states. The last line is JSON; exit status 1: a check failed.
+
+Peers are datatrove's GopherQualityFilter and GopherRepetitionFilter, called as `.filter(document)`. Where their
+definitions differ (see `transforms.gopher`) so do verdicts: the share of equal ones is shown, and is no check.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib.metadata import version
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmarks.minhash import CORPUS, seconds, synthetic
+from benchmarks.plain_gopher import quality_reason, repetition_reason
+from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.language import Language, default_model
+from transforms.normalise import NormalizeText
+from transforms.outcome import Outcome, Transform
+from transforms.pii import MaskPII
+
+DOCUMENTS: Final = {"small": 1_000, "full": 1_000_000}
+BATCH: Final = 1_024
+PLAIN_DOCUMENTS: Final = 400
+PLAIN_BYTES: Final = 20_000
+PEER_BYTES: Final = 1_500_000
+LEAST_ACCURACY: Final = 0.98
+"""Of languages of encyclopaedia articles, which lid.176 confuses rarely."""
+PACKAGES: Final = ("numpy", "numba", "pyarrow", "fasttext-community", "datatrove", "spacy")
+
+Verdicts = dict[bytes, str]
+Check = list[Any]
+
+
+def read_documents(count: int) -> pa.RecordBatch:
+    """Return at most `count` documents: id, text, and what the corpus says of them (`stated`: language, or null)."""
+    if CORPUS.exists():
+        table = pq.read_table(CORPUS, columns=["text", "domain", "lang"])
+        mixed = np.random.default_rng(0).permutation(len(table))[:count]
+        table = table.take(pa.array(mixed)).combine_chunks()
+        is_article = pc.equal(table.column("domain"), "wiki")
+        stated = pc.if_else(is_article, table.column("lang"), pa.scalar(None, pa.string()))
+        text, stated = table.column("text").cast(pa.large_string()), stated.cast(pa.large_string())
+    else:
+        text = synthetic(count * 2500).slice(0, count)
+        stated = pa.nulls(len(text), pa.large_string())
+    ids = pa.array([row.to_bytes(16, "big") for row in range(len(text))], pa.binary(16))
+    joined = pa.table({"id": ids, "text": text, "stated": stated}).combine_chunks().to_batches()
+    return joined[0]
+
+
+def batches(documents: pa.RecordBatch) -> list[pa.RecordBatch]:
+    """Return the documents in batches as a task of the engine sees them."""
+    return [documents.slice(first, BATCH) for first in range(0, len(documents), BATCH)]
+
+
+def size_of(documents: pa.RecordBatch) -> float:
+    """Return the MB of text."""
+    return float(pc.sum(pc.binary_length(documents.column("text"))).as_py()) / 1e6
+
+
+def apply(transform: Transform, documents: pa.RecordBatch) -> list[Outcome]:
+    """Return the outcomes of all batches."""
+    return [transform.apply(batch) for batch in batches(documents)]
+
+
+def transforms() -> dict[str, Transform]:
+    """Return what is measured, by name."""
+    measured: dict[str, Transform] = {
+        "NormalizeText": NormalizeText(),
+        "GopherQuality": GopherQuality(),
+        "GopherRepetition": GopherRepetition(),
+        "MaskPII": MaskPII(),
+    }
+    return measured | ({"Language": Language()} if default_model().exists() else {})
+
+
+def verdicts_of(outcomes: Sequence[Outcome]) -> Verdicts:
+    """Return id → reason of the documents dropped."""
+    columns = [(outcome.dropped.column("id"), outcome.dropped.column("reason")) for outcome in outcomes]
+    return {
+        identity: reason
+        for ids, reasons in columns
+        for identity, reason in zip(ids.to_pylist(), reasons.to_pylist(), strict=True)
+    }
+
+
+def verdict_checks(documents: pa.RecordBatch) -> Iterator[tuple[str, Check]]:
+    """Yield, per Gopher filter, how many documents of a sample get another verdict than by the definition."""
+    short = documents.filter(pc.less(pc.binary_length(documents.column("text")), PLAIN_BYTES))
+    step = max(1, len(short) // PLAIN_DOCUMENTS)
+    sample = short.take(pa.array(np.arange(0, len(short), step)))
+    quality, repetition = GopherQuality(), GopherRepetition()
+    texts = dict(zip(sample.column("id").to_pylist(), sample.column("text").to_pylist(), strict=True))
+    for name, found, plain in (
+        (
+            "GopherQuality",
+            verdicts_of(apply(quality, sample)),
+            {i: quality_reason(t, quality) for i, t in texts.items()},
+        ),
+        (
+            "GopherRepetition",
+            verdicts_of(apply(repetition, sample)),
+            {i: repetition_reason(t, repetition) for i, t in texts.items()},
+        ),
+    ):
+        different = sum(found.get(identity) != plain[identity] for identity in texts)
+        yield f"{name}: other verdicts than plain Python", [different, f"0 of {len(texts)}", different == 0]
+        print(f"{name} drops {len(found)} of {len(texts)} in the sample: {dict(Counter(found.values()).most_common())}")
+
+
+def other_checks(documents: pa.RecordBatch) -> Iterator[tuple[str, Check]]:
+    """Yield the checks of the transforms that are no Gopher filters."""
+    once = [outcome.kept for outcome in apply(NormalizeText(), documents)]
+    again = sum(NormalizeText().apply(batch).edits.num_rows for batch in once)
+    yield "NormalizeText: documents edited when done twice", [again, f"0 of {len(documents)}", again == 0]
+    planted, decoys = "mail jane.q_doe@mail.example.com, host 93.184.216.34", "v1.2.3.4, 12.34.56.789, icon@2x.png"
+    some = documents.slice(0, 200)
+    texts = pa.array([f"{planted}\n{text}\n{decoys}" for text in some.column("text").to_pylist()], pa.large_string())
+    masked = MaskPII().apply(pa.record_batch({"id": some.column("id"), "text": texts})).kept.column("text").to_pylist()
+    right = sum("jane" not in text[:60] and "93.184" not in text[:60] and text.endswith(decoys) for text in masked)
+    yield "MaskPII: planted addresses masked, decoys left", [right, f"= {len(some)}", right == len(some)]
+    articles = documents.filter(pc.is_valid(documents.column("stated")))
+    if default_model().exists() and len(articles):
+        kept = pa.Table.from_batches([outcome.kept for outcome in apply(Language(), articles)])
+        equal = int(pc.sum(pc.equal(kept.column("language"), kept.column("stated"))).as_py() or 0)
+        holds = equal >= LEAST_ACCURACY * len(articles)
+        yield "Language: articles in the language stated", [equal, f"≥ {LEAST_ACCURACY} · {len(articles)}", holds]
+    else:
+        print("Language is not checked: `curate fetch lid` puts the model in place")
+
+
+def peer_rates(documents: pa.RecordBatch) -> dict[str, float]:
+    """Return MB/s of datatrove's two filters on the first documents; print the share of equal verdicts."""
+    from datatrove.data import Document
+    from datatrove.pipeline.filters import GopherQualityFilter, GopherRepetitionFilter
+    from datatrove.pipeline.filters.base_filter import BaseFilter
+
+    lengths = np.asarray(pc.binary_length(documents.column("text")))
+    some = documents.slice(0, max(1, int(np.searchsorted(np.cumsum(lengths), PEER_BYTES))))
+    peer_documents = [Document(text=text, id=str(row)) for row, text in enumerate(some.column("text").to_pylist())]
+
+    def run(peer: BaseFilter) -> list[bool]:
+        return [peer.filter(document) is True for document in peer_documents]
+
+    rates, ids = {}, some.column("id").to_pylist()
+    for peer, ours in ((GopherQualityFilter(), GopherQuality()), (GopherRepetitionFilter(), GopherRepetition())):
+        name = f"datatrove {type(peer).__name__}"
+        rates[name] = size_of(some) / seconds(partial(run, peer), 2)
+        dropped = verdicts_of(apply(ours, some))
+        equal = sum((identity not in dropped) == stays for identity, stays in zip(ids, run(peer), strict=True))
+        goes = len(some) - sum(run(peer))
+        print(f"{name} agrees on {equal} of {len(some)} documents: drops {goes}, ours {len(dropped)}")
+    both = 1 / sum(1 / rate for rate in rates.values())
+    time = seconds(partial(apply, GopherQuality(), some)) + seconds(partial(apply, GopherRepetition(), some))
+    return rates | {"datatrove, both filters": both, "ours, the same documents": size_of(some) / time}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print a table, the checks and one line of JSON; return 1 if a check failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--size", choices=sorted(DOCUMENTS), default="full", help="how much text (default: %(default)s)"
+    )
+    parser.add_argument("--peers", action="store_true", help="measure datatrove's filters, too")
+    options = parser.parse_args(arguments)
+    documents = read_documents(DOCUMENTS[options.size])
+    name, size = CORPUS.name if CORPUS.exists() else "text made here", size_of(documents)
+    print(f"{name}: {len(documents):,} documents, {size:.1f} MB, one core")
+    times = {name: seconds(partial(apply, t, documents), 5) for name, t in transforms().items()}
+    times["both Gopher filters"] = times["GopherQuality"] + times["GopherRepetition"]
+    for name, time in times.items():
+        print(f"{name:45} {size / time:9.1f} MB/s {len(documents) / time:9,.0f} documents/s")
+    peers = peer_rates(documents) if options.peers else {}
+    for name, rate in peers.items():
+        print(f"{name:45} {rate:9.2f} MB/s")
+    checks = dict([*verdict_checks(documents), *other_checks(documents)])
+    for name, (value, bound, holds) in checks.items():
+        print(f"{name:60} {value:6} {bound:14} {'holds' if holds else 'FAILS'}")
+    ours = size / times["both Gopher filters"]
+    same = peers.pop("ours, the same documents", None)
+    ratio = round(same / peers["datatrove, both filters"], 1) if same else None
+    report = {
+        "name": "filters",
+        "unit": "MB/s",
+        "ours": round(ours, 1),
+        "rates": {name: round(size / time, 1) for name, time in times.items()},
+        "peers": {name: round(rate, 2) for name, rate in peers.items()},
+        "ratio": ratio,
+        "checks": checks,
+        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
+    }
+    print(json.dumps(report, ensure_ascii=False))
+    return int(not all(holds for _, _, holds in checks.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
