@@ -21,43 +21,46 @@ Mask = npt.NDArray[np.bool_]
 def fill_row(
     stream: npt.NDArray[Any],
     borders: npt.NDArray[np.int64],
-    start: np.int64,
-    padding: np.int64,
+    start: int,
+    padding: int,
+    row: int,
     tokens: Cells,
     segments: Cells,
     positions: Cells,
     mask: Mask,
 ) -> None:
-    """Write one row.
+    """Write one row of a batch. Each array is filled in a loop of its own, which the compiler vectorises.
 
     Args:
-        stream: the tokens of the sequence, as many as the row or fewer.
+        stream: the tokens of the sequence, as many as a row holds or fewer.
         borders: offsets in the component at which documents begin, ascending, from `start` on; repeats are one border.
         start: offset of stream[0] in the component.
         padding: the token that fills up the row.
+        row: which row of the following arrays.
         tokens: receives the stream, then padding.
         segments: receives 1 for the first document, 2 for the second …, 0 for padding.
         positions: receives 0, 1, 2 … from each document's first token in the row on; 0 for padding.
         mask: receives which tokens are predicted.
     """
     length = len(stream)
-    begin, segment, border = np.int64(0), np.int32(0), np.int64(0)
+    for at in range(length):
+        tokens[row, at] = np.int32(stream[at])
+    begin, border, segment = 0, 0, np.int32(0)
     while begin < length:
         while border < len(borders) and borders[border] - start <= begin:
             border += 1
-        end = np.int64(length)
+        end = length
         if border < len(borders) and borders[border] - start < end:
             end = borders[border] - start
         segment += np.int32(1)
-        for at in range(begin, end):
-            tokens[at] = np.int32(stream[at])
-            segments[at] = segment
-            positions[at] = np.int32(at - begin)
-            mask[at] = True
-        mask[begin] = False
+        segments[row, begin:end] = segment
+        document = positions[row, begin:end]
+        for at in range(len(document)):
+            document[at] = np.int32(at)
+        mask[row, begin:end] = True
+        mask[row, begin] = False
         begin = end
-    for at in range(length, len(tokens)):
-        tokens[at] = np.int32(padding)
-        segments[at] = np.int32(0)
-        positions[at] = np.int32(0)
-        mask[at] = False
+    tokens[row, length:] = np.int32(padding)
+    segments[row, length:] = np.int32(0)
+    positions[row, length:] = np.int32(0)
+    mask[row, length:] = False

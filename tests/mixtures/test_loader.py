@@ -164,12 +164,13 @@ def test_row_equals_reference_for_any_borders(tokens, more, borders, start):
     stream = np.arange(tokens, dtype=np.uint16)
     starts = np.array(sorted(start + border for border in borders), np.int64)
     cache = replace(CACHES["tiny"], stream=np.arange(start + tokens), starts=starts)
-    rows = [np.full(tokens + more, -1, np.int32) for _ in range(3)]
-    mask = np.ones(tokens + more, bool)
-    fill_row(stream, starts, np.int64(start), np.int64(9), *rows, mask)
+    rows = [np.full((2, tokens + more), -1, np.int32) for _ in range(3)]
+    mask = np.ones((2, tokens + more), bool)
+    fill_row(stream, starts, start, 9, 1, *rows, mask)
     expected = row_reference(cache, start, start + tokens, tokens + more, 9)
     expected = ([token - start if at < tokens else 9 for at, token in enumerate(expected[0])], *expected[1:])
-    assert [array.tolist() for array in (*rows, mask)] == list(expected)
+    assert [array[1].tolist() for array in (*rows, mask)] == list(expected)
+    assert all((array[0] == -1).all() for array in rows)
 
 
 def test_locate_finds_the_token_of_every_place_in_a_batch():

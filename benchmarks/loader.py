@@ -1,0 +1,248 @@
+"""The loader and its arithmetic on one core: plan to batches of 8 sequences of 4,096 tokens, from caches in memory.
+
+Run `python -m benchmarks.loader [--size small|full] [--peers]`. Components of uneven size and weight hold random
+tokens in documents of 800 tokens on average; batches carry segment ids, positions and loss masks. Rates are the best of
+several runs, in million tokens per CPU second, one thread, nothing prefetched. Arithmetic is measured on a plan of
+10^12 sequences of 200 components. The last line is JSON; the exit status is 1 when a check fails.
+
+The peer draws random windows of 4,096 tokens from one mapped file and widens them to int32: no mixture, no exact order,
+no segment ids.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from curate.digests import digest_bytes
+from mixtures import Cache, Chunks, Loader, Mixture, Phase, Plan
+from mixtures.plan import Component, Segment
+from mixtures.schedule import DRIFT, Schedule
+
+SEQUENCE: Final = 4096
+BATCH: Final = 8
+TOKENS: Final = {"small": 8_000_000, "full": 100_000_000}
+STEPS: Final = {"small": 40, "full": 400}
+LEAST_RATE: Final = 330.0
+LONGEST: Final = 1.0  # ms
+PACKAGES: Final = ("numpy", "numba", "blake3")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCache:
+    """A token cache whose stream is an array."""
+
+    name: str
+    stream: npt.NDArray[np.uint16]
+    starts: npt.NDArray[np.int64]
+    digest: str
+    tokenizer: str = "none"
+    vocabulary: int = 50_000
+    eos: int | None = 0
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens."""
+        return len(self.stream)
+
+    @property
+    def documents(self) -> int:
+        """Number of documents."""
+        return len(self.starts)
+
+    def read(self, start: int, stop: int) -> npt.NDArray[Any]:
+        """Return tokens [start, stop)."""
+        return self.stream[start:stop]
+
+    def borders(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+        """Return the starts of documents in [start, stop)."""
+        low, high = self.starts.searchsorted((start, stop))
+        return self.starts[low:high]
+
+    def text_digests(self) -> npt.NDArray[np.uint8]:
+        """Return no digests: nothing is held out here."""
+        return np.zeros((0, 16), np.uint8)
+
+
+def best(function: Callable[[], object], runs: int = 5) -> float:
+    """Return the least CPU seconds that `function` took."""
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        function()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def make_caches(stream: npt.NDArray[np.uint16], components: int) -> dict[str, Cache]:
+    """Return `components` caches of uneven sizes that share out `stream`."""
+    generator = np.random.default_rng(components)
+    cuts = np.sort(generator.choice(len(stream), components - 1, replace=False))
+    caches: dict[str, Cache] = {}
+    for number, part in enumerate(np.split(stream, cuts)):
+        starts = np.concatenate([[0], np.cumsum(generator.geometric(1 / 800, len(part) // 800 + 1))])
+        name = f"cell{number:04}"
+        caches[name] = MemoryCache(name, part, starts[starts < len(part)], digest_bytes(part.tobytes()))
+    return caches
+
+
+def make_loader(stream: npt.NDArray[np.uint16], components: int, steps: int) -> Loader:
+    """Return a loader of an uneven mixture of `components` components."""
+    caches = make_caches(stream, components)
+    weights = {name: (1 + number) ** 2 for number, name in enumerate(caches)}
+    phase = Phase("main", tokens=steps * BATCH * SEQUENCE, weights=weights)
+    mixture = Mixture(None, phase, sequences=Chunks(SEQUENCE), repeats=None, rare="round up", batch=BATCH)
+    return Loader(mixture.compile(caches), caches)
+
+
+def rate(loader: Loader, steps: int) -> float:
+    """Return million tokens per CPU second of the first `steps` batches."""
+
+    def read() -> None:
+        for step in range(steps):
+            loader.batch(step)
+
+    read()
+    return steps * BATCH * SEQUENCE / best(read) / 1e6
+
+
+def mapped_windows(stream: npt.NDArray[np.uint16], steps: int) -> float:
+    """Return million tokens per CPU second of plain random windows of a mapped file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tokens.bin"
+        stream.tofile(path)
+        mapped = np.memmap(path, np.uint16, "r")
+        starts = np.random.default_rng(0).integers(0, len(stream) - SEQUENCE, (steps, BATCH))
+
+        def read() -> None:
+            for step in starts:
+                np.stack([mapped[start : start + SEQUENCE].astype(np.int32) for start in step.tolist()])
+
+        read()
+        return steps * BATCH * SEQUENCE / best(read) / 1e6
+
+
+def long_plan(components: int, sequences: int) -> Plan:
+    """Return a plan of 10^12 sequences or so over `components` components of up to 10^9 sequences."""
+    sizes = [1 + (number * 7919 * 104_729) % 1_000_000_007 for number in range(components)]
+    whole = sum(sizes)
+    counts = [1 + size * (sequences - components) // whole for size in sizes]
+    counts[-1] += -sum(counts) % 1024
+    named = {f"cell{number:04}": count for number, count in enumerate(counts)}
+    parts = tuple(Component(name, "", size * SEQUENCE, size) for name, size in zip(named, sizes, strict=True))
+    length = sum(counts)
+    segment = Segment("main", length * SEQUENCE, named, named, length, length)
+    return Plan(7, 1024, Chunks(SEQUENCE), "", 50_000, 0, parts, (segment,))
+
+
+def worst_drift(components: int, length: int) -> float:
+    """Return the largest drift of any component over all prefixes of an uneven schedule."""
+    raw = [Fraction(1, 1 + number) for number in range(components)]
+    counts = tuple(max(1, int(length * share / sum(raw))) for share in raw)
+    schedule = Schedule(counts)
+    drawn, _ = schedule.draw(np.arange(len(schedule)))
+    ideal = np.arange(1, len(schedule) + 1) / len(schedule)
+    return max(float(np.abs(np.cumsum(drawn == number) - ideal * count).max()) for number, count in enumerate(counts))
+
+
+def differing_batches(loader: Loader, steps: int) -> int:
+    """Return how many batches differ between iteration, random access and eight hosts."""
+    differing = 0
+    for step, batch in enumerate(loader.batches(0, steps)):
+        parts = [loader.slice(step, process, 8) for process in range(8)]
+        for other in (loader.batch(step).tokens, np.concatenate([part.tokens for part in parts])):
+            differing += not np.array_equal(batch.tokens, other)
+    return differing
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What was measured."""
+
+    few: float
+    many: float
+    grown: float
+    lookup: float
+    build: float
+    drift: float
+    differing: int
+
+    def checks(self) -> dict[str, tuple[float, str, bool]]:
+        """Return name → (value, what it must be, whether it is)."""
+        ratio = self.many / self.few
+        return {
+            "Mtok/s, 200 components": (round(self.many, 1), f"≥ {LEAST_RATE}", self.many >= LEAST_RATE),
+            "200 components against 20": (round(ratio, 2), "≥ 0.8", ratio >= 0.8),
+            "ms for the indices of 1,024 sequences": (round(self.lookup, 3), f"< {LONGEST}", self.lookup < LONGEST),
+            "largest drift in sequences": (round(self.drift, 3), f"< {DRIFT}", self.drift < DRIFT),
+            "batches that differ by way of access": (self.differing, "= 0", self.differing == 0),
+            "MB that memory grew while reading": (round(self.grown, 1), "< 8", self.grown < 8),
+        }
+
+
+def measure(stream: npt.NDArray[np.uint16], steps: int) -> Measures:
+    """Measure everything of ours."""
+    few, many = make_loader(stream, 20, steps), make_loader(stream, 200, steps)
+    rates = rate(few, steps), rate(many, steps)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    rate(many, steps)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    plan = long_plan(200, 10**12)
+    indices = np.random.default_rng(1).integers(0, len(plan), 1024)
+    plan.draw(indices)
+    return Measures(
+        *rates,
+        grown=grown,
+        lookup=best(lambda: plan.draw(indices), 50) * 1e3,
+        build=best(lambda: long_plan(2000, 10**12), 2) * 1e3,
+        drift=worst_drift(200, 200_000),
+        differing=differing_batches(many, min(steps, 40)),
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print rates, checks and one line of JSON; return 1 if a check failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--size", choices=sorted(TOKENS), default="full", help="how many tokens (default: %(default)s)")
+    parser.add_argument("--peers", action="store_true", help="measure plain windows of a mapped file, too")
+    options = parser.parse_args(arguments)
+    tokens, steps = TOKENS[options.size], STEPS[options.size]
+    stream = np.random.default_rng(0).integers(0, 50_000, tokens, dtype=np.uint16)
+    measures = measure(stream, steps)
+    peers = {"numpy memmap, plain windows": mapped_windows(stream, steps)} if options.peers else {}
+    rates = {"20 components": measures.few, "200 components": measures.many, **peers}
+    for name, value in rates.items():
+        print(f"{name:40} {value:9.1f} Mtok per CPU second")
+    print(f"{'plan of 2,000 components made ready':40} {measures.build:9.1f} ms")
+    checks = measures.checks()
+    for name, (found, bound, holds) in checks.items():
+        print(f"{name:40} {found:9} {bound:9} {'holds' if holds else 'FAILS'}")
+    report = {
+        "name": "loader",
+        "unit": "Mtok per CPU second",
+        "ours": round(measures.many, 1),
+        "peers": {name: round(value, 1) for name, value in peers.items()},
+        "ratio": round(measures.many / max(peers.values()), 2) if peers else None,
+        "checks": checks,
+        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
+    }
+    print(json.dumps(report, ensure_ascii=False))
+    return int(not all(holds for _, _, holds in checks.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
