@@ -289,7 +289,10 @@ class Plan:
         Raises:
             PlanError: as `from_json`, or the digest is another.
         """
-        plan = cls.from_json(Path(path).read_text("utf-8"))
+        try:
+            plan = cls.from_json(Path(path).read_text("utf-8"))
+        except (PlanError, UnicodeDecodeError) as error:
+            raise PlanError(f"{path}: {error}") from error
         if digest is not None and digest != plan.digest:
             raise PlanError(f"{path}: another plan, digest: {plan.digest} ≠ {digest}")
         return plan

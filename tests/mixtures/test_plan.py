@@ -103,6 +103,16 @@ def test_plan_and_caches_that_do_not_fit_are_refused_with_all_fields():
     assert "code" not in str(error.value)
 
 
+def test_plan_file_with_a_flipped_byte_is_refused_by_its_path(tmp_path):
+    path = tmp_path / "plan.json"
+    PLAN.save(path)
+    whole = path.read_bytes()
+    for at in range(0, len(whole) - 1, 97):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x81]) + whole[at + 1 :])
+        with pytest.raises(PlanError, match=r"plan\.json: "):
+            Plan.load(path)
+
+
 def test_plan_diff_names_fields():
     assert PLAN.diff(PLAN) == ()
     fields = [difference.field for difference in PLAN.diff(make_plan(seed=8, web=5))]
