@@ -259,6 +259,14 @@ def test_ids_of_different_natural_keys_differ(parts: list[list[Any]]) -> None:
 def test_ids_keep_source_and_key_apart() -> None:
     ids = [document_id("ab", "c"), document_id("a", "bc"), document_id("abc"), document_id("a", "b", "c")]
     assert len(set(ids)) == 4 and {len(identity) for identity in ids} == {16}
+    assert document_id("s", b"a", b"b") != document_id("s", b"abytes\0b"), "parts are length-prefixed"
+    assert document_id("s", "1") != document_id("s", 1)
+
+
+def test_id_of_a_known_record_never_changes() -> None:
+    """Ids stand in published datasets and ledgers."""
+    assert document_id("books", "a.jsonl", "stored", 120, 0).hex() == "2b982ff2ffd19c9626f80160bfd1602b"
+    assert document_id("books", b"isbn 1", 0).hex() == "1740d944a6e7e25ea22f1eb8fe855b1f"
 
 
 def test_text_digest_is_the_beginning_of_blake3_of_utf8() -> None:
