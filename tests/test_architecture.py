@@ -55,7 +55,9 @@ def test_modules_do_not_import_heavy_libraries_at_the_top():
         top = ast.parse(path.read_text("utf-8")).body
         names = {alias.name for node in top if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module for node in top if isinstance(node, ast.ImportFrom)}
-        assert not {name.split(".")[0] for name in names} & HEAVY, f"{path}: import it where it is used"
+        allowed = {"jax"} if path.is_relative_to(ROOT / "trainers") else set()
+        found = {name.split(".")[0] for name in names} & (HEAVY - allowed)
+        assert not found, f"{path} imports {sorted(found)}: import it where it is used"
 
 
 def test_classes_inherit_at_most_one_deep():
