@@ -19,6 +19,7 @@ from curate.jobs import TaskError
 from curate.quarantine import Verdict, quarantine_name, read_quarantine, write_quarantine
 from curate.receipts import FileEntry, Receipt, read_receipt
 from curate.run import Result
+from curate.runners import RayRunner
 from curate.store import Store, StoreError
 from tests.curate.corpus import ledger, read_web, run_on, sentence, small, tasks, texts, write_lines
 from transforms.outcome import Outcome, kept
@@ -192,6 +193,16 @@ def test_transform_that_raises_stops_the_run_naming_the_shard_and_what_is_done_s
     assert result.outputs["texts"].rows == 9
     assert finished.stat().st_mtime_ns == before
     assert not list((tmp_path / "spool").iterdir())
+
+
+@pytest.mark.ray
+def test_transform_that_raises_on_ray_stops_the_run_naming_the_shard(
+    raw: Path, tmp_path: Path, ray_of_two: RayRunner
+) -> None:
+    outputs = Outputs(texts=read_web(raw).apply(Lying(raises_on_number_34), name="step"))
+    with pytest.raises(TaskError, match=r"^step, y\.jsonl: ValueError: cannot bear this text$"):
+        run_on(outputs, tmp_path, ray_of_two)
+    assert not list(tmp_path.glob("*/manifest.json"))
 
 
 # --- quarantine ------------------------------------------------------------------------------------------------------

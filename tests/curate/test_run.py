@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,6 +58,42 @@ def test_store_made_on_ray_is_equal_byte_for_byte(
     pids = {event["pid"] for event in journal(tmp_path) if event["event"] == "task"}
     driver = journal(tmp_path)[0]["pid"]
     assert pids and driver not in pids
+
+
+MACHINES = [
+    {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo", "LC_ALL": "C", "threads": "1"},
+    {"PYTHONHASHSEED": "2", "TZ": "America/St_Johns", "LC_ALL": "tr_TR.UTF-8", "PYTHONUTF8": "0", "threads": "5"},
+]
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine["TZ"])
+def test_store_made_under_another_locale_zone_and_hash_seed_is_equal_byte_for_byte(
+    raw: Path, undisturbed: Result, tmp_path: Path, machine: dict[str, str]
+) -> None:
+    program = (
+        "import sys, pathlib, pyarrow; from tests.curate.corpus import run_on, small; "
+        "pyarrow.set_cpu_count(int(sys.argv[3])); run_on(small(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]))"
+    )
+    threads, surroundings = machine["threads"], {k: v for k, v in machine.items() if k != "threads"}
+    folder = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(raw), str(tmp_path), threads],
+        env={**os.environ, **surroundings, "PYTHONPATH": str(folder)},
+        cwd=tmp_path.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    same_tree(tmp_path, root_of(undisturbed))
+
+
+def test_drivers_at_work_in_one_store_at_once_give_the_same(raw: Path, undisturbed: Result, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda seed: run_on(small(raw), tmp_path, ShuffledRunner(seed)), range(3)))
+    assert {result.digest for result in results} == {undisturbed.digest}
+    same_tree(tmp_path, root_of(undisturbed))
+    assert not list((tmp_path / "spool").iterdir())
 
 
 def test_run_again_does_nothing_and_gives_the_same(raw: Path, undisturbed: Result, tmp_path: Path) -> None:
