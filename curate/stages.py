@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -138,7 +139,7 @@ def compile_stages(outputs: Mapping[str, Product], sample: Sample | None = None)
 
     Raises:
         ConfigurationError: a recipe that cannot run: no text where text is needed, schemas that do not fit, a transform
-            that lacks a column.
+            that lacks a column, one source name for two roots.
     """
     compiler = _Compiler(sample)
     made = {name: compiler.stage(dataset) for name, dataset in outputs.items()}
@@ -147,7 +148,20 @@ def compile_stages(outputs: Mapping[str, Product], sample: Sample | None = None)
             raise ConfigurationError(
                 f"output {name!r} has records, not documents: apply ExtractText() to what read_warc gives"
             )
-    return Stages(tuple(compiler.ordered), made)
+    stages = Stages(tuple(compiler.ordered), made)
+    _check_sources(stages)
+    return stages
+
+
+def _check_sources(stages: Stages) -> None:
+    """Raise where one source name stands for two roots: ids are made of source and path below the root."""
+    roots: dict[str, Path] = {}
+    for reader in readers_of(stages):
+        if roots.setdefault(reader.source, Path(reader.root)) != Path(reader.root):
+            raise ConfigurationError(
+                f"source {reader.source!r} is read from {roots[reader.source]} and from {reader.root}: records of both "
+                "could have one id. Give each its own source name, or read both from the folder above"
+            )
 
 
 def _chain(dataset: Dataset) -> tuple[list[Transform], Dataset]:

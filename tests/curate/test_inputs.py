@@ -320,6 +320,20 @@ def test_parquet_file_without_a_declared_column_is_an_error_before_any_work(tmp_
         run_on(Outputs(read_parquet(tmp_path / "in", source="s")), tmp_path / "store")
 
 
+def test_one_source_name_for_two_roots_is_an_error_before_any_work(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        write_lines(tmp_path / folder / "a.jsonl", [{"text": folder}])
+    first, second = (read_jsonl(tmp_path / folder, source="s") for folder in ("one", "two"))
+    with pytest.raises(
+        ConfigurationError, match=r"source 's' is read from .*one and from .*two: records of both could"
+    ):
+        run_on(Outputs(texts=deduplicate(first, second)), tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+    run_on(
+        Outputs(one=first.keep("again"), more=first.apply(EditText(str.title, "case", version=1))), tmp_path / "store"
+    )
+
+
 # --- records that two files hold -------------------------------------------------------------------------------------
 
 
