@@ -33,6 +33,10 @@ LONGEST: Final = 10
 MOST_WORDS: Final = 2**21
 """n-grams are counted in so many words of a text at most (some 12 MB of English), which bounds memory."""
 
+MOST_PROBES: Final = 1024
+"""A table is probed so often for an item at most. By chance some 75 probes are the most in a table of 2^21 items; a
+text built so that its hashes collide, which could take hours, has items that are taken to be unlike all others."""
+
 
 @dataclass(frozen=True, slots=True)
 class LineHashes:
@@ -135,10 +139,12 @@ def chain(before: np.uint64, item: np.uint64) -> np.uint64:
 
 @kernel
 def _slot(table: Hashes, used: Flags, mask: Int, value: np.uint64) -> Int:
-    """Return the slot of `value` in an open-addressing table of a power of two entries, never full."""
-    slot = np.int64(value & np.uint64(mask))
+    """Return the slot of `value` in an open-addressing table of a power of two entries, never full; -1: not found."""
+    slot, probes = np.int64(value & np.uint64(mask)), 0
     while used[slot] and table[slot] != value:
-        slot = (slot + 1) & mask
+        slot, probes = (slot + 1) & mask, probes + 1
+        if probes == MOST_PROBES:
+            return np.int64(-1)
     return slot
 
 
@@ -171,6 +177,8 @@ def _count_duplicates(
             items[text] += 1
             total[text] += characters[item]
             slot = _slot(table, used, size - 1, hashes[item])
+            if slot < 0:
+                continue
             if used[slot]:
                 duplicates[text] += 1
                 duplicate[text] += characters[item]
@@ -247,11 +255,14 @@ def _cover(
     table[: mask + np.uint64(1)] = 0
     most, top, duplicate, duplicate_to = np.int64(2), np.int64(0), np.int64(0), np.int64(0)
     for index in range(candidates):
-        slot = chained[index] & mask
-        while table[slot] and chained[table[slot] - 1] != chained[index]:
-            slot = (slot + np.uint64(1)) & mask
+        slot, probes = chained[index] & mask, 0
+        while table[slot] and chained[table[slot] - 1] != chained[index] and probes < MOST_PROBES:
+            slot, probes = (slot + np.uint64(1)) & mask, probes + 1
         if table[slot] == 0:
             table[slot], count[index] = index + 1, 1
+            continue
+        if probes == MOST_PROBES:
+            count[index] = 1
             continue
         place, end, first = places[index], places[index] + n, np.int64(table[slot]) - 1
         if count[first] == 1:

@@ -2,16 +2,20 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transforms import repetition
 from transforms.lines import find_lines
 from transforms.repetition import (
     LONGEST,
+    MOST_WORDS,
     Duplicates,
     Grams,
+    LineHashes,
     find_duplicate_lines,
     find_duplicate_paragraphs,
     find_repeated_grams,
@@ -158,3 +162,27 @@ def test_grams_words_beyond_the_bound_are_not_looked_at() -> None:
 def test_grams_long_repetitive_text_ends_soon() -> None:
     found = grams_of("a " * 200_000, "ab ba " * 100_000)
     assert found.top[:, 10].tolist() == [200_000, 400_000]
+
+
+ALL = 2**64 - 1
+
+
+def unmixed(value: int) -> int:
+    """The inverse of `mix`."""
+    for factor in (0xC4CEB9FE1A85EC53, 0xFF51AFD7ED558CCD):
+        value = (value ^ value >> 33) * pow(factor, -1, 2**64) & ALL
+    return value ^ value >> 33
+
+
+def test_grams_and_lines_built_to_collide_end_soon_and_repeat_nothing() -> None:
+    """100,000 pairs, then as many lines, whose hashes differ in their upper bits only."""
+    count = 100_000
+    wanted = np.arange(count, dtype=np.uint64) << np.uint64(32)
+    hashes = [0]
+    for value in wanted.tolist():
+        hashes.append((unmixed(value) - hashes[-1] * 0x9E3779B97F4A7C15 - 0x632BE59BD9B4E019) & ALL)
+    documents, ones = np.array([0, count + 1]), np.ones(count + 1, np.int64)
+    _, top, duplicate = repetition._count_grams(documents, np.array(hashes, np.uint64), ones, np.int64(MOST_WORDS))
+    assert not top.any() and not duplicate.any()
+    lines = LineHashes(np.array([0, count]), wanted, ones[:-1], np.zeros(count, np.bool_))
+    assert row(find_duplicate_lines(lines)) == (count, 0, count, 0)
