@@ -68,19 +68,40 @@ class Limit:
 def choose(keys: Hashes, digests: npt.NDArray[Any], ids: npt.NDArray[Any], sizes: Integers, limit: Limit) -> Integers:
     """Return which rows of one stratum are held out, in the order of the choice: of equal texts the lowest id.
 
-    `keys` are those of `draw_keys`, `digests` and `ids` bytes, `sizes` code points. What holds for a whole stratum
-    holds for parts of it too: what is chosen of all is among what would be chosen of each part.
+    `keys` are those of `draw_keys`, `digests` and `ids` bytes, `sizes` code points.
     """
+    rows = _in_order(keys, digests, ids, sizes, limit)
+    if limit.characters is None:
+        return rows[: limit.documents]
+    return rows[np.cumsum(sizes[rows]) <= limit.characters]
+
+
+def contenders(
+    keys: Hashes, digests: npt.NDArray[Any], ids: npt.NDArray[Any], sizes: Integers, limit: Limit
+) -> Integers:
+    """Return the rows of a part of a stratum that decide about the whole.
+
+    Choosing among the contenders of all parts, under this limit or the lower one of a small stratum (`Limit.within`),
+    gives what choosing among all gives: the first text that does not fit is among them, and all of a stratum that is
+    small enough for a lower limit.
+    """
+    rows = _in_order(keys, digests, ids, sizes, limit)
+    if limit.characters is None:
+        return rows[: limit.documents]
+    before = np.cumsum(sizes[rows]) - sizes[rows]
+    return rows[before * LARGEST_SHARE.numerator <= limit.characters * LARGEST_SHARE.denominator]
+
+
+def _in_order(
+    keys: Hashes, digests: npt.NDArray[Any], ids: npt.NDArray[Any], sizes: Integers, limit: Limit
+) -> Integers:
+    """Return a row of each text that fits the limit alone, in the order of the choice."""
     rows = np.lexsort((ids, digests, keys))
     if limit.characters is not None:
         rows = rows[sizes[rows] <= limit.characters]
     new = np.ones(len(rows), np.bool_)
     new[1:] = digests[rows[1:]] != digests[rows[:-1]]
-    rows = rows[new]
-    if limit.characters is None:
-        return np.asarray(rows[: limit.documents], np.int64)
-    fits = np.cumsum(sizes[rows]) <= limit.characters
-    return np.asarray(rows[fits], np.int64)
+    return np.asarray(rows[new], np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Holding documents out for validation, over shards: the choreography. The arithmetic is in `transforms.hold_out`.
 
-    choices   per shard   what would be held out if the shard were all there is, and how large its strata are
+    choices   per shard   what would be held out if the shard were all there is, and what decides; sizes of strata
     choose    once        what is held out of each stratum
     held      per shard   these documents, and their shingle sets
     index     once        what training is compared with

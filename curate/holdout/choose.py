@@ -18,13 +18,13 @@ from curate.stages import fit_to
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.duplicates import text_digests
-from transforms.hold_out import Limit, choose, draw_keys
+from transforms.hold_out import choose, contenders, draw_keys
 from transforms.order_key import encode_column
 
 
 @dataclass(frozen=True, slots=True)
 class ChoicesJob:
-    """Per input shard: the documents that would be held out if the shard were all there is, by stratum."""
+    """Per input shard: the documents that decide what is held out, by stratum, and how large its strata are."""
 
     plan: Plan
     name: str = "hold out: choices"
@@ -38,7 +38,8 @@ class ChoicesJob:
         """Publish the choices and sizes of shard `item.unit`, and return its rows."""
         described = [self._described(chunk.rows, item.unit, chunk.ordinals) for chunk in self._chunks(item.unit)]
         table = pa.Table.from_batches(described, CHOICES)
-        choices = [part.take(pa.array(chosen_rows(part, self.plan.limit))) for part in strata_of(table)]
+        limit = self.plan.limit
+        choices = [part.take(pa.array(contenders(*columns_of(part), limit))) for part in strata_of(table)]
         sizes = [size_of(part) for part in strata_of(table)]
         found = pa.concat_tables([CHOICES.empty_table(), *choices]).combine_chunks()
         with self.store.spool() as first, self.store.spool() as second:
@@ -79,11 +80,10 @@ def strata_of(table: pa.Table) -> list[pa.Table]:
     ]
 
 
-def chosen_rows(stratum: pa.Table, limit: Limit) -> Any:
-    """Return which rows of one stratum are held out under `limit`."""
+def columns_of(stratum: pa.Table) -> tuple[Any, Any, Any, Any]:
+    """Return keys, digests, ids and sizes of the documents of one stratum."""
     digests, ids = (np.array(stratum.column(name).to_pylist(), "S16") for name in ("digest", "id"))
-    keys, sizes = (stratum.column(name).to_numpy() for name in ("key", "characters"))
-    return choose(keys, digests, ids, sizes, limit)
+    return stratum.column("key").to_numpy(), digests, ids, stratum.column("characters").to_numpy()
 
 
 def size_of(stratum: pa.Table) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class ChooseJob:
         for stratum in strata_of(table):
             limit = self.plan.limit.within(*totals[stratum.column("stratum")[0].as_py()])
             if limit is not None:
-                chosen.append(stratum.take(pa.array(chosen_rows(stratum, limit))))
+                chosen.append(stratum.take(pa.array(choose(*columns_of(stratum), limit))))
         found = pa.concat_tables(chosen).sort_by("ref").combine_chunks()
         with self.store.spool() as path:
             write_parquet(path, found.to_batches(), CHOICES)
