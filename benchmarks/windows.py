@@ -1,7 +1,7 @@
 """Random windows of 4,096 tokens from a token cache: alone, and in batches of 32; beside numpy's memmap of raw tokens.
 
 Run `python -m benchmarks.windows [--size small|full]`. Tokens are drawn like words of a language (rank r as often as
-1 / r), so that they compress as real ones do (about 1.4 times). Every window is compared with numpy. Rates are windows
+1 / r), so that they compress about as real ones do (1.3 times). Every window is compared with numpy. Rates are windows
 per second on this machine's cores, the best of three runs. The last line is JSON; the exit status is 1 when a check
 fails.
 """

@@ -2,8 +2,8 @@
 
 A cache is an immutable sequence of documents (`len`, `[i]`, iteration), and an array of tokens in which they lie one
 after the other. Opening looks at the name and size of every file and reads no tokens. Cost: a window of 4,096 tokens
-0.2 ms alone, 0.05 ms in a batch of 32 (`python -m benchmarks.windows`); memory: the pool, and 8 bytes per document once
-borders are asked for.
+0.1-0.3 ms alone, 0.05-0.1 ms in a batch of 32 (`python -m benchmarks.windows`); memory: the pool, and 8 bytes per
+document once borders are asked for.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import zstandard
 from hypothesis import given, settings
@@ -23,13 +22,13 @@ from curate.caches import (
     OtherTokenizerError,
     TokenCache,
     arrays,
+    check,
 )
 from curate.caches.arrays import block_digests, shard_bytes
 from curate.caches.description import content_of
 from curate.caches.layout import ARRAYS, LAYOUT, Layout
 from mixtures.cache import Cache
 from tests.curate.token_corpus import BEGIN, END, SMALL, build, dataset_of, edit_description, lines, write_tokenizer
-from transforms.token_order import leading_number, order_of, orders_of
 from transforms.tokens import Tokenizer
 
 DOCUMENTS = lines()
@@ -70,8 +69,8 @@ def test_ways_of_access_give_the_same_tokens(cache: TokenCache, data: st.DataObj
     document = data.draw(st.integers(0, len(cache) - 1))
     assert cache[document].tolist() == whole[cache.starts[document] : cache.starts[document + 1]].tolist()
     assert cache[document - len(cache)].tolist() == cache[document].tolist()
-    if stop > start:
-        assert cache.starts[cache.document_at(start)] <= start < cache.starts[cache.document_at(start) + 1]
+    for token in {*borders.tolist(), *range(start, min(start + 1, stop))}:
+        assert cache.starts[cache.document_at(token)] <= token < cache.starts[cache.document_at(token) + 1]
 
 
 def test_cache_is_a_sequence_of_documents(cache: TokenCache) -> None:
@@ -262,6 +261,11 @@ def test_verify_looks_at_what_a_description_claims(copy: Path, change: object, m
     assert message.split(" .* ")[0] in problem and message.split(" .* ")[-1] in problem
 
 
+def test_verify_finds_another_order_of_documents(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "order_of", lambda digest: digest[::-1])
+    assert TokenCache.open(copy).verify() == [f"{copy}: its documents are not in the order of the format"]
+
+
 def test_shard_bytes_are_the_same_again_and_hold_zeros() -> None:
     spec = Layout(inner_tokens=64, shard_tokens=256).array("tokens", "uint16", 300, 1)
     assert (spec.shards, spec.rows_of(1), spec.file(1)) == (2, (256, 300), "c/1")
@@ -289,18 +293,6 @@ def test_content_digest_of_the_format() -> None:
     blocks = {"tokens": block_digests(tokens, 4), "offsets": block_digests(offsets, 8)}
     assert [len(blocks["tokens"]), len(blocks["offsets"])] == [3, 1]
     assert content_of("uint16", 10, 2, blocks) == "1c05985b7c5dd171ebf638c6eb2de6453c4b0793deaedbd05a6de85f379f814e"
-
-
-def test_order_of_the_format() -> None:
-    """Golden: one that changes means another format."""
-    digests = pa.array([bytes(16), bytes(range(16))], pa.binary(16))
-    assert [order.hex() for order in orders_of(digests).to_pylist()] == [
-        "4da8c36456f736feb8c5d30ccef84935",
-        "2cd3b9fc4a2400c8227bdc585642fa51",
-    ]
-    assert orders_of(digests.slice(1)).to_pylist() == [order_of(bytes(range(16)))]
-    numbers = leading_number(orders_of(digests).slice(1))
-    assert numbers.tolist() == [int.from_bytes(order_of(bytes(range(16)))[:8], "big")]
 
 
 def test_metadata_of_the_format(cache: TokenCache) -> None:

@@ -117,6 +117,14 @@ def test_encode_text_without_control_tokens_equals_the_library(text: str) -> Non
             assert inside.tolist() == library.encode(text, add_special_tokens=False).ids
 
 
+@given(hostile)
+@settings(deadline=None, derandomize=True, max_examples=150)
+def test_encode_text_with_control_tokens_equals_a_library_that_does_not_know_them(text: str) -> None:
+    text = text.replace("   ", "")  # the ordinary added token, which that library does not know either
+    library = library_of(json.dumps({**json.loads(bpe()), "added_tokens": []}).encode())
+    assert ENCODERS["bpe"]().encode(text)[:-1].tolist() == library.encode(text, add_special_tokens=False).ids
+
+
 @cache
 def library_of(content: bytes) -> Any:
     return tokenizers.Tokenizer.from_str(content.decode())
