@@ -134,13 +134,44 @@ def _fill_gap(
         j -= 1
         high -= 1
         place[j], marks[j] = high, SAME
-    if j - i == high - low:
+    count, wide = j - i, (low, high)
+    if gap[0] == 0:
+        wide = (max(np.int64(0), high - WIDER * count - WIDER), high)
+    elif gap[1] == len(place):
+        wide = (low, min(np.int64(len(stretch[0])), low + WIDER * count + WIDER))
+    is_open = gap[0] == 0 or gap[1] == len(place)
+    if is_open and 2 * _count_in_order(unit[0], stretch[0], (i, j), wide) > count:
+        _match_in_order(unit[0], stretch[0], (i, j), wide, place, marks)
+    elif count == high - low:
         _compare_in_place(unit, stretch, i, j, low, place, marks)
     elif low < high and _all_figures(unit[2], i, j) and _all_figures(stretch[2], low, high):
         for word in range(i, j):
             marks[word] = NUMBER_CHANGED
-    elif j - i < high - low <= WIDER * (j - i) + WIDER:
-        _match_in_order(unit[0], stretch[0], (i, j), (low, high), place, marks)
+    elif not is_open and count < high - low <= WIDER * count + WIDER:
+        _match_in_order(unit[0], stretch[0], (i, j), wide, place, marks)
+
+
+@kernel
+def _next_in_order(unit: Hashes, stretch: Hashes, word: np.int64, low: np.int64, high: np.int64) -> np.int64:
+    """Return where the unit's word stands next in stretch[low:high], or -1."""
+    for other in range(low, high):
+        if stretch[other] == unit[word]:
+            return np.int64(other)
+    return np.int64(-1)
+
+
+@kernel
+def _count_in_order(
+    unit: Hashes, stretch: Hashes, gap: tuple[np.int64, np.int64], there: tuple[np.int64, np.int64]
+) -> np.int64:
+    """Return how many words `_match_in_order` would find."""
+    low, count = there[0], np.int64(0)
+    for word in range(gap[0], gap[1]):
+        other = _next_in_order(unit, stretch, np.int64(word), low, there[1])
+        if other >= 0:
+            low = other + 1
+            count += 1
+    return count
 
 
 @kernel
@@ -155,10 +186,9 @@ def _match_in_order(
     """Match words of the gap one after the other, where others stand between them (markup, labels)."""
     low = there[0]
     for word in range(gap[0], gap[1]):
-        for other in range(low, there[1]):
-            if stretch[other] == unit[word]:
-                place[word], marks[word], low = other, SAME, np.int64(other + 1)
-                break
+        other = _next_in_order(unit, stretch, np.int64(word), low, there[1])
+        if other >= 0:
+            place[word], marks[word], low = other, SAME, other + 1
 
 
 @kernel
