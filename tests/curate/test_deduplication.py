@@ -286,8 +286,8 @@ def test_input_that_keeps_nothing_gives_an_empty_dataset(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"within": "site"}, "deduplicate.. is told to use site; the documents have id, text"),
-        ({"prefer": ("-score",)}, "deduplicate.. is told to use score"),
+        ({"within": "site"}, "deduplicate is told to use site; the documents have id, text"),
+        ({"prefer": ("-score",)}, "deduplicate is told to use score"),
         ({"max_removed": {"s": 1.5}}, "give a share 0 … 1"),
         ({"max_removed": {"other": 0.5}}, r"one of \['s'\]"),
     ],
