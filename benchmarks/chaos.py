@@ -35,7 +35,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from curate import Column, Outputs, deduplicate, read_jsonl
+from curate import Column, Dataset, Outputs, deduplicate, hold_out, read_jsonl, tokenize, train_tokenizer
 from curate.digests import digest_file
 from curate.run import run
 from curate.store import POINTS
@@ -81,15 +81,22 @@ def _write(path: Path, lines: Sequence[str]) -> None:
     path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
-def outputs(root: Path) -> Outputs:
-    """Return a recipe with every kind of stage."""
+def documents(root: Path) -> tuple[Dataset, Dataset]:
+    """Return training and held-out documents of both sources without duplicates."""
     keyed = read_jsonl(root / "keyed", source="keyed", columns={"key": "name", "year": Column("year", "int64")})
     pages = read_jsonl(root / "pages", source="pages")
     strip = EditText(str.strip, reason="white space", version=1)
     unique = deduplicate(
         keyed.apply(strip, MaskPII(), name="keyed"), pages.apply(strip, name="pages"), method=MinHash(threshold="0.7")
     )
-    return Outputs(texts=unique.apply(EditText(str.upper, reason="case", version=1), name="case"))
+    return hold_out(unique, documents=5, per="source")
+
+
+def outputs(root: Path) -> Outputs:
+    """Return a recipe with every kind of stage."""
+    train, valid = documents(root)
+    upper = valid.apply(EditText(str.upper, reason="case", version=1), name="upper")
+    return Outputs(upper=upper, cells=tokenize(train, train_tokenizer(train, 300), by="source"))
 
 
 def tree(store: Path) -> dict[str, str]:
@@ -142,16 +149,29 @@ def kind_of(name: str, store: Path) -> tuple[str, str]:
     folder, _, file = name.rpartition("/")
     if folder.startswith("shards/"):
         task = str(json.loads((store / folder / "receipt.json").read_bytes())["task"])
-        special = task.startswith("deduplicate") or task.endswith("repeats")
-        return task if special else "documents", file
-    return str(json.loads((store / folder / "manifest.json").read_bytes())["kind"]), file
+        return task if ": " in task else "documents", file
+    top = folder.partition("/")[0]
+    manifest = store / top / "manifest.json"
+    return str(json.loads(manifest.read_bytes())["kind"]) if manifest.exists() else top, file
 
 
-def record_points(root: Path, store: Path) -> list[str]:
-    """Run undisturbed in this process and return every point that was passed, in order."""
-    passed: list[str] = []
-    run(outputs(root), store, runner="local", failpoint=passed.append)
-    return passed
+def record_points(root: Path, store: Path, log: Path) -> list[str]:
+    """Run undisturbed and return every point that was passed, in order.
+
+    In a child, because TensorStore allows no fork of a process that has used it. This process makes the documents
+    first, so that its children find the kernels loaded.
+    """
+    with tempfile.TemporaryDirectory(dir=store.parent) as aside:
+        _run_local(Outputs(*documents(root)), Path(aside))
+    passed = store.parent / "passed"
+
+    def record(point: str) -> None:
+        with passed.open("a") as lines:
+            lines.write(point + "\n")
+
+    if status := in_child(partial(_run_local, outputs(root), store, record), log):
+        raise RuntimeError(f"the undisturbed run ended with status {status}:\n{log.read_text()}")
+    return passed.read_text().splitlines()
 
 
 def choose_points(passed: Sequence[str], store: Path, point: str, draw: random.Random) -> list[str]:
@@ -189,8 +209,8 @@ def killer(target: str) -> Callable[[str], None]:
     return fail
 
 
-def _run_local(root: Path, store: Path, failpoint: Callable[[str], None] | None = None) -> None:
-    run(outputs(root), store, runner="local", failpoint=failpoint)
+def _run_local(made: Outputs, store: Path, failpoint: Callable[[str], None] | None = None) -> None:
+    run(made, store, runner="local", failpoint=failpoint)
 
 
 def kill_everywhere(root: Path, work: Path, expected: dict[str, str], passed: Sequence[str], seed: int) -> Outcome:
@@ -200,13 +220,13 @@ def kill_everywhere(root: Path, work: Path, expected: dict[str, str], passed: Se
         store, log = work / f"killed-{point}", work / f"{point}.log"
         for target in choose_points(passed, work / "undisturbed", point, random.Random(f"{seed} {point}")):
             outcome.points += 1
-            status = in_child(partial(_run_local, root, store, killer(target)), log)
+            status = in_child(partial(_run_local, outputs(root), store, killer(target)), log)
             if status == -signal.SIGKILL:
                 outcome.kills += 1
             else:
                 outcome.missed.append(target)
                 print(f"{target}: not killed, exit status {status}\n{log.read_text()}", flush=True)
-        if in_child(partial(_run_local, root, store), log):
+        if in_child(partial(_run_local, outputs(root), store), log):
             print(f"{point}: the last run failed\n{log.read_text()}", flush=True)
         outcome.look(store, expected, f"killed at {point}")
     return outcome
@@ -276,9 +296,9 @@ def random_kill(root: Path, store: Path, work: Path, mark: str, victim: str, del
     if victim == "driver":
         hit = child.poll() is None and stop(child.pid)
         child.wait()
-        _run_local(root, store)
+        _run_local(outputs(root), store)
         stop_all(mark)  # what the dead driver's workers had in hand is left in the spool
-        _run_local(root, store)
+        _run_local(outputs(root), store)
         return hit
     workers = [pid for pid, command in marked(mark).items() if command.startswith(WORKERS)]
     hit = any(stop(pid) for pid in workers[:1])
@@ -355,7 +375,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     size = SIZES[given.size]
     with work_folder() as work:
         write_inputs(work / "in", size, given.seed)
-        passed = record_points(work / "in", work / "undisturbed")
+        passed = record_points(work / "in", work / "undisturbed", work / "log")
         expected = tree(work / "undisturbed")
         at_points = kill_everywhere(work / "in", work, expected, passed, given.seed)
         print(f"{at_points.kills} of {at_points.points} kinds of points killed, {len(expected)} files", flush=True)
