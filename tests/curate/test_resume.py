@@ -29,7 +29,7 @@ def chaos(*arguments: str) -> dict[str, Any]:
 
 def test_run_killed_at_each_kind_of_point_ends_in_the_same_store() -> None:
     report = chaos("--no-ray", "--seed", "7")
-    assert report["ours"] == report["checks"]["kinds of points"][0] >= 90
+    assert report["ours"] == report["checks"]["kinds of points"][0] >= 150
     assert all(right for _, _, right in report["checks"].values())
 
 
@@ -49,7 +49,7 @@ def test_kinds_of_points_cover_every_file_that_a_store_promises(undisturbed: Res
         chosen = [entry.rpartition(":")[0] for entry in choose_points(passed, root, point, random.Random(1))]
         assert {kind_of(name, root) for name in chosen} == {kind_of(name, root) for name in names}
     kinds = Counter(stage for stage, _ in {kind_of(name, root) for name in names})
-    assert kinds["documents"] == 5 and kinds["dataset"] == 4 and kinds["recipe"] == 1 and len(kinds) == 12
+    assert kinds["documents"] == 5 and kinds["dataset"] == 4 and kinds["recipe"] == 1 and len(kinds) == 11
 
 
 def test_file_of_other_bytes_a_task_done_twice_and_a_spool_file_are_noticed(tmp_path: Path) -> None:
