@@ -13,23 +13,39 @@ A recipe reads like this:
 and runs with `curate run books.py --store DIR --set root=…`.
 """
 
+from curate.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
 from curate.configuration import ConfigurationError
-from curate.graph import Dataset, deduplicate, read_files, read_jsonl, read_parquet, read_warc
+from curate.graph import (
+    Dataset,
+    decontaminate,
+    deduplicate,
+    hold_out,
+    read_files,
+    read_jsonl,
+    read_parquet,
+    read_warc,
+)
 from curate.readers.reader import Column
 from curate.recipe import Outputs, Recipe, recipe
 from transforms.predicates import field
 
 __all__ = [
+    "Cells",
     "Column",
     "ConfigurationError",
     "Dataset",
     "Outputs",
     "Recipe",
+    "TrainedTokenizer",
+    "decontaminate",
     "deduplicate",
     "field",
+    "hold_out",
     "read_files",
     "read_jsonl",
     "read_parquet",
     "read_warc",
     "recipe",
+    "tokenize",
+    "train_tokenizer",
 ]

@@ -1,4 +1,4 @@
-"""The demo: books, code, licences, languages, web pages and archives to one deduplicated set of documents.
+"""The demo: six kinds of sources to training batches, on one page.
 
     make demo
 
@@ -8,14 +8,31 @@ or step by step:
     curate plan examples/demo.py --store demo-store
     curate run examples/demo.py --store demo-store
     curate report demo-store
+    curate train demo-store --run demo-run --steps 300
 
-Six sources of different kinds go through the transforms that suit them, then all are compared with all: where two
-documents are near duplicates, the source named first keeps its copy.
+Books, code, licences, languages, dialogues, web pages and archives go through the transforms that suit them; all are
+compared with all, and where two are near duplicates the source named first keeps its copy; documents that hold items of
+a benchmark go; a part is held out; a tokenizer is trained on the rest, and a mixture of two phases compiled to a plan.
 """
 
-from curate import Outputs, deduplicate, field, read_files, read_jsonl, read_parquet, read_warc, recipe
+from curate import (
+    Outputs,
+    decontaminate,
+    deduplicate,
+    field,
+    hold_out,
+    read_files,
+    read_jsonl,
+    read_parquet,
+    read_warc,
+    recipe,
+    tokenize,
+    train_tokenizer,
+)
+from mixtures import AtMost, Chunks, Mixture, Phase
 from transforms import (
     GERMAN,
+    Benchmark,
     ExtractText,
     GopherQuality,
     GopherRepetition,
@@ -32,7 +49,7 @@ LANGUAGES = {"en": 0.65, "de": 0.65, "fr": 0.65, "es": 0.65, "pl": 0.65, "ru": 0
 
 @recipe
 def demo(data: str = "demo-data") -> Outputs:
-    """Return the documents of the demo, from the inputs that `examples.demo_data` makes."""
+    """Return the mixture of the demo, from the inputs that `examples.demo_data` makes."""
     books = read_files(f"{data}/books", "**/*.md", source="books", licence="CC0-1.0")
     books = books.apply(NormalizeText(), name="books")
 
@@ -44,6 +61,8 @@ def demo(data: str = "demo-data") -> Outputs:
     # A paragraph in each of some 700 languages: without thresholds, Language drops nothing and writes what it sees.
     languages = read_jsonl(f"{data}/languages", source="languages", columns={"key": "name", "licence": "licence"})
     languages = languages.apply(Language(), name="languages")
+
+    dialogues = read_files(f"{data}/dialogues", "*.yml", source="dialogues", licence="BSD-3-Clause")
 
     web = read_warc(f"{data}/crawl", source="web").apply(
         ExtractText(),
@@ -67,10 +86,32 @@ def demo(data: str = "demo-data") -> Outputs:
         code,
         licences,
         languages,
+        dialogues,
         web,
         archives,
         method=MinHash(threshold=0.8),
         prefer=("source", "-length"),
         max_removed={"web": 0.6},
     )
-    return Outputs(documents=documents)
+    human_eval = Benchmark.jsonl(
+        "HumanEval", f"{data}/benchmarks/HumanEval.jsonl.gz", question="prompt", answer="canonical_solution"
+    )
+    documents = decontaminate(documents, human_eval)
+    train, valid = hold_out(documents, characters=50_000, per="source", near_duplicates=0.8)
+
+    tokenizer = train_tokenizer(train, 4096)
+    mixture = Mixture(
+        tokenize(train, tokenizer, by="source"),
+        Phase("main", tokens=1_200_000, weights={"web": 3, "code": 3, "books": 2, "licences": 1}, others=1),
+        Phase("cooldown", tokens=300_000, weights={"web": 1, "books": 1}, others=0),
+        sequences=Chunks(256),
+        repeats=AtMost(4, then="redistribute"),
+        batch=16,
+        seed=7,
+    )
+    return Outputs(
+        mixture,
+        documents=documents,
+        validation=tokenize(valid, tokenizer, by="source", name="tokenize valid"),
+        batches=[(0, 64)],
+    )

