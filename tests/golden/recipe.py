@@ -6,8 +6,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from curate import Column, Outputs, deduplicate, field, read_jsonl, read_warc
+from curate import Column, Outputs, decontaminate, deduplicate, field, read_jsonl, read_warc
 from transforms import (
+    Benchmark,
+    Decontaminate,
     ExtractText,
     GopherQuality,
     GopherRepetition,
@@ -18,6 +20,7 @@ from transforms import (
     Sample,
     Switch,
 )
+from transforms.benchmark_items import Benchmark
 
 FOLDER: Final = Path(__file__).parent
 LOW: Final[dict[str, Any]] = {"min_words": 8, "min_stop_words": 1}
@@ -39,7 +42,11 @@ def whole() -> Outputs:
         MaskPII(),
         name="letters",
     )
+    tides = Benchmark.jsonl("tides", FOLDER / "inputs/benchmark/tides.jsonl", question="q", answer="a")
     notes = read_jsonl(FOLDER / "inputs/notes", source="notes").where(field("text") != "", reason="empty")
+    items = FOLDER / "inputs/benchmark/items.jsonl"
+    notes = decontaminate(notes, Benchmark.jsonl("Selm", items, question="question", answer="answer"), action="tag")
+    notes = notes.apply(Decontaminate(tides), name="notes")
     pages = read_warc(FOLDER / "inputs/pages", "*.warc", source="pages").apply(ExtractText(), NormalizeText())
     unique = deduplicate(letters, notes, pages, method=MinHash(threshold="0.7"), prefer=("source", "-length"))
     return Outputs(texts=unique, half=unique.apply(Sample(Fraction(1, 2)), name="half"))
