@@ -20,7 +20,6 @@ from transforms import (
     Sample,
     Switch,
 )
-from transforms.benchmark_items import Benchmark
 
 FOLDER: Final = Path(__file__).parent
 LOW: Final[dict[str, Any]] = {"min_words": 8, "min_stop_words": 1}
