@@ -98,7 +98,7 @@ def tidy(text: str) -> str:
 
 def filters() -> list[Any]:
     """Return the transforms that both sources go through, one after the other."""
-    low = {"min_words": 8, "min_stop_words": 1, "max_mean_word_length": 20}
+    low: dict[str, Any] = {"min_words": 8, "min_stop_words": 1, "max_mean_word_length": 20}
     return [
         EditText(tidy, reason="white space", version=1),
         Switch("language", en=[GopherQuality(**low)], de=[GopherQuality(stop_words=GERMAN, **low)]),
@@ -108,7 +108,7 @@ def filters() -> list[Any]:
 
 def read_books(root: Path, **options: Any) -> Dataset:
     """Return the source of books."""
-    columns = {"key": "isbn", "language": "lang", "pages": Column("pages", "int64")}
+    columns: dict[str, str | Column] = {"key": "isbn", "language": "lang", "pages": Column("pages", "int64")}
     return read_jsonl(root / "books", source="books", columns=columns, licence="CC0-1.0", **options)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +20,20 @@ from curate.jobs import Item, Job, TaskError
 from curate.recipe import load_recipe
 from curate.run import Result
 from curate.runners import Attempt, run_item
-from tests.curate.corpus import METHOD, changed, ledger, read_web, run_on, sentence, small, tasks, texts, write_lines
+from tests.curate.corpus import (
+    METHOD,
+    changed,
+    ledger,
+    read_web,
+    run_on,
+    sentence,
+    small,
+    tasks,
+    texts,
+    tree,
+    write_corpus,
+    write_lines,
+)
 from transforms.gopher import GopherQuality
 from transforms.outcome import Outcome, kept
 from transforms.user_function import EditText
@@ -135,6 +150,44 @@ def test_texts_and_dropped_texts_do_not_depend_on_how_files_are_cut(tmp_path: Pa
         stays.append((sorted(texts(result.outputs["texts"])), multiset(result)))
     assert len(stays[0][0]) == 12
     assert all(found == stays[0] for found in stays)
+
+
+def disturb(root: Path, draw: random.Random) -> None:
+    """Add, remove, rename, swap, cut, glue or edit files of both sources, one thing of these."""
+    source = draw.choice(["books", "web"])
+    files = sorted(path for path in (root / source).rglob("*.jsonl*") if path.is_file())
+    path, other = draw.choice(files), draw.choice(files)
+    number = draw.randrange(10_000)
+    new = {"isbn": f"n{number}", "lang": "en", "text": draw.choice([sentence(number), sentence(number % 40), ""])}
+    kind = draw.choice(["add", "add line", "remove", "rename", "swap", "touch"])
+    if kind == "add":
+        write_lines(root / source / f"new{number}.jsonl", [new])
+    elif kind == "add line" and path.suffix == ".jsonl":
+        path.write_bytes(path.read_bytes() + json.dumps(new).encode() + b"\n")
+    elif kind == "remove" and len(files) > 1:
+        path.unlink()
+    elif kind == "rename":
+        path.rename(path.with_name(f"{number}{''.join(path.suffixes)}"))
+    elif kind == "swap" and path != other and path.suffixes == other.suffixes:
+        content = path.read_bytes()
+        path.write_bytes(other.read_bytes())
+        other.write_bytes(content)
+    else:
+        path.touch()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_runs_that_reuse_a_store_after_any_changes_equal_runs_from_scratch(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    inputs, kept = write_corpus(tmp_path / "in"), tmp_path / "kept"
+    for step in range(5):
+        for _ in range(draw.randrange(1, 4)):
+            disturb(inputs, draw)
+        fresh = tmp_path / f"fresh{step}"
+        again, anew = run_on(small(inputs), kept), run_on(small(inputs), fresh)
+        assert again.digest == anew.digest, f"step {step}"
+        made = tree(fresh)
+        assert {name: tree(kept)[name] for name in made} == made
 
 
 # --- configuration ---------------------------------------------------------------------------------------------------
