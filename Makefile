@@ -4,6 +4,8 @@ VENV ?= .venv
 PAGES ?=
 DATA ?= demo-data
 STORE ?= demo-store
+RUN ?= demo-run
+STEPS ?= 300
 RUNNER ?= ray
 # The first interpreter from 3.11 to 3.13 that runs.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -25,7 +27,8 @@ demo: setup
 	$(VENV)/bin/python -m examples.demo_data $(DATA) $(if $(PAGES),--pages $(PAGES))
 	$(VENV)/bin/curate run examples/demo.py --store $(STORE) --runner $(RUNNER) --set data=$(DATA)
 	$(VENV)/bin/curate verify $(STORE)
-	@$(VENV)/bin/curate report $(STORE)
+	$(VENV)/bin/curate train $(STORE) --run $(RUN) --steps $(STEPS)
+	@$(VENV)/bin/curate report $(STORE) --run $(RUN)
 
 test: setup lint
 	$(VENV)/bin/python -m pytest -q -n 2 --dist loadfile
@@ -43,4 +46,4 @@ lock:
 		pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .venv-* $(DATA) $(STORE)
+	rm -rf $(VENV) .venv-* $(DATA) $(STORE) $(RUN)

@@ -79,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     report = _add(commands, "report", _report, "write report.html, the page that shows what stayed, what went and why")
     report.add_argument("store", type=Path, metavar="DIR", help="store to report on")
     report.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
+    report.add_argument("--run", type=Path, action="append", default=[], metavar="RUN", help="training run to show")
     add_commands(commands, _add, last_result)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
@@ -193,7 +194,8 @@ def _report(options: argparse.Namespace) -> int:
     from viewers import write_report
 
     store = Store(options.store.resolve())
-    path = write_report(store, options.recipe or last_result(store), store.root / "report.html")
+    folder = options.recipe or last_result(store)
+    path = write_report(store, folder, store.root / "report.html", **({"runs": options.run} if options.run else {}))
     print(path)
     return OK
 
