@@ -170,7 +170,7 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
             engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, receipts, tuple(inner))
         )
     if isinstance(operation, TrainedTokenizer):
-        return train(stage.name, operation, key, described, datasets[0], engine.store)
+        return train(stage.name, operation, key, described, datasets[0], engine)
     tokenizer = operation.tokenizer or _trained(operation, inputs)
     caches, inner = Tokenization(datasets[0], tokenizer, operation.by, key, engine).run()
     return commit_caches(engine.store, MadeOf(stage.name, key, described, inputs, [*inner, *caches]), caches)
