@@ -6,9 +6,13 @@ host, at any time; two attempts at one item publish the same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+from curate.receipts import FileEntry, Receipt, publish_receipt, shard_folder
+from curate.statistics import Statistics
 from curate.store import Store
 
 
@@ -51,5 +55,29 @@ class Job(Protocol):
         ...
 
 
+class RunsJobs(Protocol):
+    """What dataset-wide operations need of the engine."""
+
+    @property
+    def store(self) -> Store:
+        """Where shards are published."""
+        ...
+
+    def receipts(self, job: Job, items: Sequence[Item]) -> list[Receipt]:
+        """Return the receipts of all items, in order; those that are missing are made."""
+        ...
+
+
 class TaskError(RuntimeError):
     """A task failed; the message names the job, the item and the cause."""
+
+
+def publish_files(
+    store: Store, item: Item, task: str, files: Mapping[str, tuple[Path, int]], counts: Statistics
+) -> None:
+    """Publish spooled `files` (name → path, rows) under the item's shard key, then the receipt."""
+    entries = {}
+    for name, (path, rows) in files.items():
+        size = path.stat().st_size
+        entries[name] = FileEntry(size, store.publish(path, f"{shard_folder(item.key)}/{name}"), rows)
+    publish_receipt(store, Receipt(item.key, task, {"unit": item.unit}, entries, counts))

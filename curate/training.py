@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from curate.cells import TrainedTokenizer
 from curate.datasets import Dataset
-from curate.deduplication.plan import publish_files
 from curate.digests import digest_json
-from curate.jobs import Item, Job
+from curate.jobs import Item, RunsJobs, publish_files
 from curate.products import MadeOf, TokenizerFile, commit_tokenizer
-from curate.receipts import Receipt, shard_folder
+from curate.receipts import shard_folder
 from curate.store import Store
 from transforms.token_training import train_bpe
-
-
-class RunsJobs(Protocol):
-    """What training a tokenizer needs of the engine."""
-
-    @property
-    def store(self) -> Store:
-        """Where shards are published."""
-        ...
-
-    def receipts(self, job: Job, items: Sequence[Item]) -> list[Receipt]:
-        """Return the receipts of all items, in order; those that are missing are made."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

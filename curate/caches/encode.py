@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 
 from curate.caches.errors import CacheError, OtherTokenizerError
 from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, gather, sort_order, tokens_schema
-from curate.deduplication.plan import publish_files
 from curate.exchange import partition_of, write_exchange
-from curate.jobs import Item
+from curate.jobs import Item, publish_files
 from curate.statistics import Statistics, add, length_bin
 from curate.store import Store, json_line
 from curate.writer import cut_rows

@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from curate.caches.plan import DOCUMENTS, Plan, sort_order
-from curate.deduplication.plan import publish_files
 from curate.exchange import read_partition
-from curate.jobs import Item
+from curate.jobs import Item, publish_files
 from curate.store import Store, json_line
 from curate.writer import write_parquet
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from curate.caches.encode import CellsJob, TokensJob, check_cells, read_cells
 from curate.caches.errors import CacheError
@@ -28,10 +28,9 @@ from curate.caches.plan import Cell, Plan, SourceShard, Values, cell_name
 from curate.caches.write import WriteDocumentsJob, WriteTokensJob
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
-from curate.deduplication.plan import publish_files
 from curate.digests import digest_json
 from curate.exchange import partition_count
-from curate.jobs import Item, Job
+from curate.jobs import Item, Job, RunsJobs, publish_files
 from curate.receipts import Receipt, read_receipt, shard_folder
 from curate.statistics import merge_all
 from curate.store import Store
@@ -39,19 +38,6 @@ from transforms.tokens import Tokenizer
 
 COLUMN_TYPES: Final = ("string", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 """Types of columns whose values can make cells."""
-
-
-class RunsJobs(Protocol):
-    """What tokenization needs of the engine."""
-
-    @property
-    def store(self) -> Store:
-        """Where shards are published."""
-        ...
-
-    def receipts(self, job: Job, items: Sequence[Item]) -> list[Receipt]:
-        """Return the receipts of all items, in order; those that are missing are made."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

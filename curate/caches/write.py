@@ -21,9 +21,8 @@ from curate.caches.errors import CacheError
 from curate.caches.layout import ArraySpec
 from curate.caches.lengths import Lengths
 from curate.caches.plan import DOCUMENTS, Plan, digest_rows, gather, sort_order, tokens_schema
-from curate.deduplication.plan import publish_files
 from curate.exchange import read_partition
-from curate.jobs import Item
+from curate.jobs import Item, publish_files
 from curate.statistics import Statistics, text_sum
 from curate.store import Store, json_line
 

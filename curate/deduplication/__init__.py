@@ -26,7 +26,7 @@ from curate.deduplication.exact import DigestsJob, ExactJob
 from curate.deduplication.near import BandsJob, CandidatesJob, DecideJob, ShinglesJob, VerifyJob
 from curate.deduplication.plan import Plan
 from curate.graph import Deduplicate
-from curate.jobs import Item, Job
+from curate.jobs import Item, Job, RunsJobs
 from curate.receipts import Receipt
 from curate.stages import WideStage
 from curate.store import Store
@@ -34,19 +34,6 @@ from curate.store import Store
 
 class TooManyRemovedError(ConservationError):
     """A source lost a larger share of its documents than `max_removed` allows."""
-
-
-class RunsJobs(Protocol):
-    """What deduplication needs of the engine."""
-
-    @property
-    def store(self) -> Store:
-        """Where shards are published."""
-        ...
-
-    def receipts(self, job: Job, items: Sequence[Item]) -> list[Receipt]:
-        """Return the receipts of all items, in order; those that are missing are made."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

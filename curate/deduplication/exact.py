@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.deduplication.plan import DIGESTS, EXACT, SHARD_BITS, Plan, publish_files, shards_of
+from curate.deduplication.plan import DIGESTS, EXACT, SHARD_BITS, Plan, shards_of
 from curate.exchange import partition_of, read_partition, write_exchange
-from curate.jobs import Item
+from curate.jobs import Item, publish_files
 from curate.store import Store
 from transforms.duplicates import STAYS, exact_survivors, leading_bits, text_digests
 from transforms.order_key import order_keys

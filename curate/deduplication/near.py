@@ -22,11 +22,10 @@ from curate.deduplication.plan import (
     SHARD_BITS,
     SHINGLES,
     Plan,
-    publish_files,
     shards_of,
 )
 from curate.exchange import partition_of, read_partition, write_exchange
-from curate.jobs import Item
+from curate.jobs import Item, publish_files
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.duplicates import STAYS, jaccard_pairs, leading_bits, split_buckets, survivors, text_digests

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,9 +14,7 @@ import pyarrow.parquet as pq
 
 from curate.digests import digest_json
 from curate.exchange import partition_count
-from curate.jobs import Item
-from curate.receipts import FileEntry, Receipt, publish_receipt, shard_folder
-from curate.statistics import Statistics
+from curate.receipts import shard_folder
 from curate.store import Store
 from transforms.minhash import MinHash
 from transforms.order_key import encode_column
@@ -120,14 +118,3 @@ class Plan:
     def groups(self, batch: pa.RecordBatch) -> pa.Array | None:
         """Return the column of `within=`, encoded exactly; None when all documents are compared with all."""
         return None if self.within is None else encode_column(batch.column(self.within), name=self.within)
-
-
-def publish_files(
-    store: Store, item: Item, task: str, files: Mapping[str, tuple[Path, int]], counts: Statistics
-) -> None:
-    """Publish spooled `files` (name → path, rows) under the item's shard key, then the receipt."""
-    entries = {}
-    for name, (path, rows) in files.items():
-        size = path.stat().st_size
-        entries[name] = FileEntry(size, store.publish(path, f"{shard_folder(item.key)}/{name}"), rows)
-    publish_receipt(store, Receipt(item.key, task, {"unit": item.unit}, entries, counts))

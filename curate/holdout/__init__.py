@@ -19,14 +19,13 @@ from dataclasses import dataclass
 
 from curate.accounting import Step
 from curate.datasets import Dataset
-from curate.deduplication import RunsJobs
 from curate.documents import DocumentJob, ShardUnit
 from curate.graph import HoldOut
 from curate.holdout.apply import STEP, LeavesTraining, StaysOut
 from curate.holdout.choose import ChoicesJob, ChooseJob
 from curate.holdout.held import HeldJob, IndexJob
 from curate.holdout.plan import Plan
-from curate.jobs import Item, Job
+from curate.jobs import Item, Job, RunsJobs
 from curate.receipts import Receipt
 from curate.stages import WideStage
 from transforms.hold_out import Limit

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from curate.deduplication.plan import SHARD_BITS, publish_files, shards_of
+from curate.deduplication.plan import SHARD_BITS, shards_of
 from curate.documents import read_shard
 from curate.holdout.plan import CHOICES, HELD, Plan
-from curate.jobs import Item
+from curate.jobs import Item, publish_files
 from curate.stages import fit_to
 from curate.store import Store
 from curate.writer import write_parquet
