@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from curate.accounting import ConservationError
 from curate.datasets import Dataset
@@ -29,7 +28,6 @@ from curate.graph import Deduplicate
 from curate.jobs import Item, Job, RunsJobs
 from curate.receipts import Receipt
 from curate.stages import WideStage
-from curate.store import Store
 
 
 class TooManyRemovedError(ConservationError):
