@@ -140,8 +140,8 @@ def _publish_json(store: Store, name: str, value: dict[str, Any]) -> FileEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
-    """A finished dataset."""
+class Committed:
+    """What a stage made: a folder of the store, and its checked manifest."""
 
     store: Store
     folder: str
@@ -158,14 +158,19 @@ class Dataset:
         return str(self.manifest["key"])
 
     @property
-    def rows(self) -> int:
-        """How many documents it keeps."""
-        return int(self.manifest["rows"])
-
-    @property
     def content(self) -> str:
         """Its content digest."""
         return str(self.manifest["content"])
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset(Committed):
+    """A finished dataset."""
+
+    @property
+    def rows(self) -> int:
+        """How many documents it keeps."""
+        return int(self.manifest["rows"])
 
     @property
     def statistics(self) -> Statistics:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from curate.accounting import Accountant, ConservationError, LedgerRow, Step
 from curate.conservation import check_documents
+from curate.digests import digest_file
 from curate.inputs import FileUnit, open_hashed
 from curate.jobs import Item
 from curate.kept import Kept
@@ -104,7 +105,7 @@ def read_shard(store: Store, key: str, chunk_rows: int = CHUNK_ROWS) -> Iterator
     """Yield the rows of the shard `key` as chunks; nothing when it keeps nothing.
 
     Raises:
-        StoreError: the shard is not there or has other rows than its receipt says.
+        StoreError: the shard is not there, or has other bytes or rows than its receipt says.
     """
     receipt = read_receipt(store, key)
     if receipt is None:
@@ -112,8 +113,11 @@ def read_shard(store: Store, key: str, chunk_rows: int = CHUNK_ROWS) -> Iterator
     part = receipt.files.get("part.parquet")
     if part is None:
         return
+    path = store.path(f"{shard_folder(key)}/part.parquet")
+    if not path.exists() or digest_file(path) != part.digest:
+        raise StoreError(f"{path} is missing or damaged: remove {path.parent} and run the recipe again")
     first = 0
-    with pq.ParquetFile(store.path(f"{shard_folder(key)}/part.parquet")) as file:
+    with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(batch_size=chunk_rows):
             ordinals = np.arange(first, first + batch.num_rows, dtype=np.int64)
             yield Chunk(batch, ordinals, [], {})

@@ -170,20 +170,8 @@ def read_jsonl(
     max_damaged: float = 0.5,
 ) -> Dataset:
     """Read JSON lines (plain, .gz, .zst) below `root`; further arguments as in `read_parquet`."""
-    pairs = declared_columns(columns, "text")
-    reader = Reader(
-        "jsonl",
-        Path(root),
-        pattern,
-        source,
-        pairs,
-        tuple(ignore),
-        licence,
-        on_clash,
-        excerpts,
-        max_damaged=str(max_damaged),
-    )
-    return Dataset(Read(reader), f"read {source}")
+    given = (tuple(ignore), licence, on_clash, excerpts)
+    return _read_rows("jsonl", Path(root), pattern, source, columns, given, max_damaged)
 
 
 def read_parquet(
@@ -212,19 +200,21 @@ def read_parquet(
         on_clash: "error", or "place" to tell apart different records that share a key.
         max_damaged: largest share of the source's bytes or rows that may lie in gaps; more stops the run.
     """
+    given = (tuple(ignore), licence, on_clash, excerpts)
+    return _read_rows("parquet", Path(root), pattern, source, columns, given, max_damaged)
+
+
+def _read_rows(
+    kind: str,
+    root: Path,
+    pattern: str,
+    source: str,
+    columns: Mapping[str, str | Column] | None,
+    given: tuple[tuple[str, ...], str | None, str, bool],
+    max_damaged: float,
+) -> Dataset:
     pairs = declared_columns(columns, "text")
-    reader = Reader(
-        "parquet",
-        Path(root),
-        pattern,
-        source,
-        pairs,
-        tuple(ignore),
-        licence,
-        on_clash,
-        excerpts,
-        max_damaged=str(max_damaged),
-    )
+    reader = Reader(kind, root, pattern, source, pairs, *given, max_damaged=str(max_damaged))
     return Dataset(Read(reader), f"read {source}")
 
 

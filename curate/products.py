@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from curate.caches.cache import TokenCache
-from curate.datasets import dataset_folder
+from curate.datasets import Committed, dataset_folder
 from curate.digests import digest_json
 from curate.receipts import FORMAT, FileEntry, Receipt, read_manifest
 from curate.store import Store, StoreError, json_line, self_digested
@@ -20,27 +20,8 @@ from transforms.tokens import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
-class TokenizerFile:
-    """A trained tokenizer in a store."""
-
-    store: Store
-    folder: str
-    manifest: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """Name of the stage that made it."""
-        return str(self.manifest["name"])
-
-    @property
-    def key(self) -> str:
-        """Its key, 64 hex digits."""
-        return str(self.manifest["key"])
-
-    @property
-    def content(self) -> str:
-        """Digest of tokenizer.json."""
-        return str(self.manifest["content"])
+class TokenizerFile(Committed):
+    """A trained tokenizer in a store; its content digest is that of tokenizer.json."""
 
     @property
     def path(self) -> Path:
@@ -53,27 +34,8 @@ class TokenizerFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Caches:
-    """The token caches that one stage made: a mapping of cells."""
-
-    store: Store
-    folder: str
-    manifest: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """Name of the stage that made them."""
-        return str(self.manifest["name"])
-
-    @property
-    def key(self) -> str:
-        """Their key, 64 hex digits."""
-        return str(self.manifest["key"])
-
-    @property
-    def content(self) -> str:
-        """Digest over the content digests of all cells."""
-        return str(self.manifest["content"])
+class Caches(Committed):
+    """The token caches that one stage made: a mapping of cells; the content digest is over those of all cells."""
 
     @property
     def cells(self) -> tuple[str, ...]:

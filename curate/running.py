@@ -21,7 +21,7 @@ from curate.progress import Progress
 from curate.readers.chunks import CHUNK_ROWS, InputError
 from curate.readers.parquet import check_columns
 from curate.readers.reader import Reader
-from curate.receipts import Receipt, read_receipt
+from curate.receipts import Receipt, read_receipt, shard_folder
 from curate.repeats import RepeatsJob, id_ranges, repeats_by_shard
 from curate.runners import Attempt, Runner
 from curate.stages import (
@@ -130,7 +130,7 @@ def run_stages(stages: Stages, units: Units, engine: Engine, started: Callable[[
     made: dict[str, Made] = {}
     for stage in stages.ordered:
         key = stage_key(stage, units)
-        there = has_dataset(engine.store, stage.name, key)
+        there = has_dataset(engine.store, stage.name, key) and is_whole(open_made(engine.store, stage, key))
         started(stage, there)
         inputs = tuple(made[stage_key(parent, units)] for parent in stage.inputs)
         if there:
@@ -141,6 +141,13 @@ def run_stages(stages: Stages, units: Units, engine: Engine, started: Callable[[
             made[key] = _run_documents(stage, key, datasets_of(inputs), units, engine)
         engine.journal.write("stage", name=stage.name, key=key, reused=there, content=made[key].content)
     return made
+
+
+def is_whole(made: Made) -> bool:
+    """Return whether every shard has its receipt still: who removes a damaged shard gets it back by running again."""
+    if not isinstance(made, Dataset):
+        return True
+    return all(made.store.exists(f"{shard_folder(shard['key'])}/receipt.json") for shard in made.shards())
 
 
 def open_made(store: Store, stage: Stage, key: str) -> Made:
