@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from curate.datasets import Made, commit_dataset, dataset_folder, datasets_in, open_dataset
+from curate import Outputs
+from curate.datasets import MadeDataset, commit_dataset, dataset_folder, datasets_in, open_dataset
+from curate.jobs import TaskError
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_manifest, read_receipt, shard_folder
 from curate.store import Store, StoreError, json_line, self_digested
-from tests.curate.corpus import run_on, small
+from tests.curate.corpus import read_web, run_on, small, tasks, tree
 from transforms.schema import documents
+from transforms.user_function import EditText
 
 KEY = "0123456789abcdef" * 4
 RECEIPT = Receipt(
@@ -99,10 +103,33 @@ def test_run_over_a_damaged_receipt_stops_and_names_it(raw: Path, tmp_path: Path
         run_on(small(raw), tmp_path)
 
 
+def test_damaged_part_stops_whoever_reads_it_and_comes_back_when_its_folder_is_removed(
+    raw: Path, tmp_path: Path
+) -> None:
+    def outputs(reason: str) -> Outputs:
+        return Outputs(read_web(raw).keep("web").apply(EditText(str.title, reason=reason, version=1), name="titles"))
+
+    run_on(outputs("a"), tmp_path)
+    before = tree(tmp_path)
+    web = next(dataset for dataset in datasets_in(Store(tmp_path)) if dataset.name == "web")
+    folder = tmp_path / shard_folder(web.shards()[0]["key"])
+    content = (folder / "part.parquet").read_bytes()
+    for damaged in (content[:100] + bytes([content[100] ^ 1]) + content[101:], content[:-1], None):
+        (folder / "part.parquet").unlink()
+        if damaged is not None:
+            (folder / "part.parquet").write_bytes(damaged)
+        with pytest.raises(TaskError, match=f"part.parquet is missing or damaged: remove {folder} and run the recipe"):
+            run_on(outputs("b"), tmp_path)
+    shutil.rmtree(folder)
+    run_on(outputs("b"), tmp_path)
+    assert tasks(tmp_path)["web"] == ["x.jsonl"]
+    assert {name: digest for name, digest in tree(tmp_path).items() if name in before} == before
+
+
 # --- manifests -------------------------------------------------------------------------------------------------------
 
 
-def made(**changes: Any) -> Made:
+def made(**changes: Any) -> MadeDataset:
     fields: dict[str, Any] = {
         "name": "a name/with odd: characters",
         "key": KEY,
@@ -111,7 +138,7 @@ def made(**changes: Any) -> Made:
         "schema": documents(),
         "receipts": [RECEIPT],
     }
-    return Made(**{**fields, **changes})
+    return MadeDataset(**{**fields, **changes})
 
 
 def test_dataset_opened_is_the_dataset_committed(tmp_path: Path) -> None:
