@@ -1,0 +1,1 @@
+"""The whole road: from raw records to batches, in one small recipe."""
