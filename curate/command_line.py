@@ -17,7 +17,7 @@ from typing import Final
 from curate.configuration import ConfigurationError
 from curate.jobs import TaskError
 from curate.journal import finished_recipes
-from curate.recipe import Outputs, Recipe, load_recipe
+from curate.recipe import Outputs, Recipe, load_recipe, parse_pairs
 from curate.stages import Stage
 from curate.store import Store, StoreError
 from curate.token_commands import add_commands
@@ -126,10 +126,7 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def _outputs(options: argparse.Namespace) -> tuple[Recipe, Outputs, list[types.ModuleType]]:
     loaded, module = load_recipe(options.recipe)
-    pairs = [text.partition("=") for text in options.set]
-    if wrong := [name for name, equals, _ in pairs if not equals or not name]:
-        raise ConfigurationError(f"--set {wrong[0]}: give NAME=VALUE")
-    return loaded, loaded(**loaded.settings({name: value for name, _, value in pairs})), [module]
+    return loaded, loaded(**loaded.settings(parse_pairs(options.set))), [module]
 
 
 def _run(options: argparse.Namespace) -> int:

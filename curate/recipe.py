@@ -163,6 +163,18 @@ def recipe(function: Callable[..., Outputs]) -> Recipe:
     return Recipe(function)
 
 
+def parse_pairs(given: Sequence[str]) -> dict[str, str]:
+    """Return name → value of settings given as "NAME=VALUE".
+
+    Raises:
+        ConfigurationError: one has no name or no equals sign.
+    """
+    pairs = [text.partition("=") for text in given]
+    if wrong := [text for text, (name, equals, _) in zip(given, pairs, strict=True) if not equals or not name]:
+        raise ConfigurationError(f"--set {wrong[0]}: give NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
 def _line(error: BaseException, function: Callable[..., Any]) -> int:
     """Return the line of `function`'s file in which it raised `error`."""
     frames = traceback.extract_tb(error.__traceback__)

@@ -17,8 +17,8 @@ from curate.digests import text_digest
 from curate.look import visible
 from curate.products import Caches
 from curate.run import Result, open_result
-from curate.store import Store
-from mixtures import Loader, Plan, explain, locate
+from curate.store import Store, StoreError
+from mixtures import Loader, Plan, PlanError, explain, locate
 from transforms.tokens import Tokenizer
 
 
@@ -27,11 +27,16 @@ def opened(store: Store, folder: str) -> tuple[Result, Plan, Caches]:
 
     Raises:
         ConfigurationError: its recipe has no mixture.
+        StoreError: the plan is missing or damaged.
     """
     result = open_result(store, folder)
     if result.plan is None:
         raise ConfigurationError(f"{store.path(folder)} has no plan: its recipe gives no mixture to Outputs(…)")
-    return result, Plan.load(result.folder / "plan.json", result.plan), result.caches["training"]
+    try:
+        plan = Plan.load(result.folder / "plan.json", result.plan)
+    except PlanError as error:
+        raise StoreError(str(error)) from error
+    return result, plan, result.caches["training"]
 
 
 def explain_command(store: Store, folder: str, options: argparse.Namespace) -> int:
@@ -77,19 +82,18 @@ def trace_command(store: Store, folder: str, options: argparse.Namespace) -> int
         f"  document {trace.document} of the cache, token {trace.position} of it, characters {trace.start}-{trace.end}"
     )
     print(f"  {row['source']} {row['id'].hex()}, text digest {trace.digest}")
-    print(f"  record: {origin['uri']}, {origin['place']} {origin['offset']}, length {origin['length']}")
+    print(f"  record: {visible(origin['uri'])}, {origin['place']} {origin['offset']}, length {origin['length']}")
     print("  " + visible(trace.context()).replace("\n", "\n  "))
     return 0 if options.replay is None else _replay(trace, options)
 
 
 def _replay(trace: Any, options: argparse.Namespace) -> int:
-    from curate.recipe import load_recipe
+    from curate.recipe import load_recipe, parse_pairs
     from curate.stages import compile_stages
     from curate.trace import replay
 
     loaded, _ = load_recipe(options.replay)
-    given = dict(text.split("=", 1) for text in options.set)
-    text = replay(compile_stages(loaded(**loaded.settings(given)).products), trace)
+    text = replay(compile_stages(loaded(**loaded.settings(parse_pairs(options.set))).products), trace)
     found = text_digest(text).hex()
     if found != trace.digest:
         print(f"replayed: ANOTHER TEXT, digest {found}", file=sys.stderr)
@@ -174,7 +178,10 @@ def add_commands(commands: Any, add: Any, last_result: Any) -> None:
     def command(name: str, function: Any, text: str) -> argparse.ArgumentParser:
         def run(options: argparse.Namespace) -> int:
             store = Store(options.store.resolve())
-            return int(function(store, options.recipe or last_result(store), options))
+            try:
+                return int(function(store, options.recipe or last_result(store), options))
+            except IndexError as error:  # a step, row or token that is not there; the message has the range
+                raise ConfigurationError(str(error)) from error
 
         added: argparse.ArgumentParser = add(commands, name, run, text)
         added.add_argument("store", type=Path, metavar="DIR", help="store with a result that has a plan")

@@ -133,7 +133,9 @@ def replay(stages: Stages, trace: TokenTrace) -> str:
     for stage in path:
         batch = _through(stage, batch)
         if batch.num_rows != 1:
-            raise StoreError(f"{stage.name} drops {row['id'].hex()} when it is replayed: the recipe was changed since")
+            raise StoreError(
+                f"{stage.name} drops {row['id'].hex()} when it is replayed: its record or the recipe was changed since"
+            )
     return str(batch.column("text")[0].as_py())
 
 
