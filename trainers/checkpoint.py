@@ -76,7 +76,7 @@ class Checkpoints:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out, and remove what a killed one left half-written or half-removed.
+        """Keep other processes out, and remove what a killed one left: half-written, half-removed, too many.
 
         Raises:
             CheckpointError: another process trains in this folder.
@@ -90,6 +90,7 @@ class Checkpoints:
             self._root.mkdir(exist_ok=True)
             for left in self._root.glob(".*"):
                 shutil.rmtree(left)
+            self._prune()
             yield
 
     def steps(self) -> list[int]:

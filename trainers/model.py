@@ -2,8 +2,8 @@
 """The model: a Llama-like transformer (Touvron et al. 2023) in Equinox, every array with named axes.
 
 Axes: batch, position (in the sequence), embed, heads, kv_heads, head (within one head), hidden, vocabulary; the
-arrays of `Model.blocks` have `layer` before their own axes, and the layers run as one scan. The names are checked at
-run time in the tests.
+arrays of `Model.blocks` have `layer` before their own axes, and the layers run as one scan over it. The names are
+checked at run time in the tests.
 
 Invariants: a token sees itself and earlier tokens of its own segment, nothing else, so documents packed into one
 sequence give what they give apart; all arithmetic is float32. Cost: 6 FLOPs per matrix parameter and trained token,
@@ -15,15 +15,18 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+import numpy as np
+from blake3 import blake3
+from jaxtyping import Array, Bool, Float, Int
 
 from trainers.config import ModelConfig
+from transforms.outcome import canonical_json
 
 
 class RMSNorm(eqx.Module):
     """Root-mean-square normalisation over the embed axis (Zhang and Sennrich 2019) with a learned gain."""
 
-    gain: Float[Array, " embed"]
+    gain: Float[Array, "*layer embed"]
     epsilon: float = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "batch position embed"]) -> Float[Array, "batch position embed"]:
@@ -60,10 +63,10 @@ def attention_mask(segments: Int[Array, "batch position"]) -> Bool[Array, "batch
 class Attention(eqx.Module):
     """Grouped-query attention (Ainslie et al. 2023): consecutive query heads share a key and value head."""
 
-    query: Float[Array, "embed heads head"]
-    key: Float[Array, "embed kv_heads head"]
-    value: Float[Array, "embed kv_heads head"]
-    output: Float[Array, "heads head embed"]
+    query: Float[Array, "*layer embed heads head"]
+    key: Float[Array, "*layer embed kv_heads head"]
+    value: Float[Array, "*layer embed kv_heads head"]
+    output: Float[Array, "*layer heads head embed"]
 
     def __call__(
         self,
@@ -72,23 +75,27 @@ class Attention(eqx.Module):
         mask: Bool[Array, "batch position position"],
     ) -> Float[Array, "batch position embed"]:
         """Return what each position gathers from those that it sees."""
-        heads, kv_heads = self.query.shape[-2], self.key.shape[-2]
-        q = turn(jnp.einsum("bpe,enh->bpnh", x, self.query))
+        batch, position, _ = x.shape
+        (_, heads, head), kv_heads = self.query.shape, self.key.shape[-2]
+        q = turn(jnp.einsum("bpe,enh->bpnh", x, self.query)) * head**-0.5
         k = turn(jnp.einsum("bpe,ekh->bpkh", x, self.key))
         v = jnp.einsum("bpe,ekh->bpkh", x, self.value)
-        q = q.reshape(*q.shape[:2], kv_heads, heads // kv_heads, q.shape[-1])
-        scores = jnp.einsum("bqkgh,bskh->bkgqs", q, k) * q.shape[-1] ** -0.5
+        # The queries that share a key head stand below each other: one large product each, not many small ones.
+        stacked = q.reshape(batch, position, kv_heads, -1, head).transpose(0, 2, 3, 1, 4)
+        scores = stacked.reshape(batch, kv_heads, -1, head) @ k.transpose(0, 2, 3, 1)
+        scores = scores.reshape(batch, kv_heads, -1, position, position)
         weights = jax.nn.softmax(jnp.where(mask[:, None, None], scores, -jnp.inf), axis=-1)
-        gathered = jnp.einsum("bkgqs,bskh->bqkgh", weights, v)
-        return jnp.einsum("bpnh,nhe->bpe", gathered.reshape(*gathered.shape[:2], heads, -1), self.output)
+        gathered = weights.reshape(batch, kv_heads, -1, position) @ v.transpose(0, 2, 1, 3)
+        gathered = gathered.reshape(batch, kv_heads, -1, position, head).transpose(0, 3, 1, 2, 4)
+        return jnp.einsum("bpnh,nhe->bpe", gathered.reshape(batch, position, heads, head), self.output)
 
 
 class SwiGLU(eqx.Module):
     """The gated feed-forward: down(silu(gate(x)) · up(x)) (Shazeer 2020)."""
 
-    gate: Float[Array, "embed hidden"]
-    up: Float[Array, "embed hidden"]
-    down: Float[Array, "hidden embed"]
+    gate: Float[Array, "*layer embed hidden"]
+    up: Float[Array, "*layer embed hidden"]
+    down: Float[Array, "*layer hidden embed"]
 
     def __call__(self, x: Float[Array, "batch position embed"]) -> Float[Array, "batch position embed"]:
         """Return the feed-forward of each position."""
@@ -143,46 +150,46 @@ class Model(eqx.Module):
         return x @ self.embedding.T if self.head is None else x @ self.head
 
 
-def init_model(config: ModelConfig, key: PRNGKeyArray) -> Model:
+def init_model(config: ModelConfig, seed: int) -> Model:
     """Return a model with random parameters.
 
-    Matrices are normal, cut at two standard deviations, with deviation 1/√(inputs); those that write into the stream
-    are smaller by √(2 layers) (Radford et al. 2019, §2.3). Gains are one.
+    Matrices are normal with deviation 1/√(inputs), those that write into the stream smaller by √(2 layers) (Radford et
+    al. 2019, §2.3). Gains are one. Each array has a random stream of its own, named by `seed` and the array's name, so
+    that its values depend on nothing else of the configuration than its shape and deviation. Drawn by NumPy on the
+    host: nothing to compile, and the same for any number of devices.
     """
-    embed_key, head_key, blocks_key = jax.random.split(key, 3)
-    embedding = _matrix(embed_key, (config.vocabulary, config.width), config.width)
-    blocks = eqx.filter_vmap(lambda block_key: _init_block(config, block_key))(
-        jax.random.split(blocks_key, config.layers)
-    )
-    head = _matrix(head_key, (config.width, config.vocabulary), config.width) if config.head == "own" else None
-    return Model(embedding, blocks, _init_norm(config), head, config.rope_base)
 
+    def matrix(name: str, shape: tuple[int, ...], inputs: int) -> Array:
+        return jnp.asarray(_stream(seed, name).standard_normal(shape, np.float32) * np.float32(inputs**-0.5))
 
-def _init_block(config: ModelConfig, key: PRNGKeyArray) -> Block:
-    width, hidden, head = config.width, config.hidden, config.head_width
-    keys = jax.random.split(key, 7)
-    writes = 2 * config.layers
-    return Block(
-        _init_norm(config),
+    def norm(*stack: int) -> RMSNorm:
+        return RMSNorm(jnp.ones((*stack, width), jnp.float32), config.norm_epsilon)
+
+    layers, width, hidden, head = config.layers, config.width, config.hidden, config.head_width
+    blocks = Block(
+        norm(layers),
         Attention(
-            _matrix(keys[0], (width, config.heads, head), width),
-            _matrix(keys[1], (width, config.kv_heads, head), width),
-            _matrix(keys[2], (width, config.kv_heads, head), width),
-            _matrix(keys[3], (config.heads, head, width), width * writes),
+            matrix("query", (layers, width, config.heads, head), width),
+            matrix("key", (layers, width, config.kv_heads, head), width),
+            matrix("value", (layers, width, config.kv_heads, head), width),
+            matrix("output", (layers, config.heads, head, width), width * 2 * layers),
         ),
-        _init_norm(config),
+        norm(layers),
         SwiGLU(
-            _matrix(keys[4], (width, hidden), width),
-            _matrix(keys[5], (width, hidden), width),
-            _matrix(keys[6], (hidden, width), hidden * writes),
+            matrix("gate", (layers, width, hidden), width),
+            matrix("up", (layers, width, hidden), width),
+            matrix("down", (layers, hidden, width), hidden * 2 * layers),
         ),
+    )
+    return Model(
+        matrix("embedding", (config.vocabulary, width), width),
+        blocks,
+        norm(),
+        matrix("head", (width, config.vocabulary), width) if config.head == "own" else None,
+        config.rope_base,
     )
 
 
-def _init_norm(config: ModelConfig) -> RMSNorm:
-    return RMSNorm(jnp.ones(config.width, jnp.float32), config.norm_epsilon)
-
-
-def _matrix(key: PRNGKeyArray, shape: tuple[int, ...], inputs: int) -> Array:
-    result: Array = jax.random.truncated_normal(key, -2.0, 2.0, shape, jnp.float32) * inputs**-0.5
-    return result
+def _stream(seed: int, name: str) -> np.random.Generator:
+    key = blake3(canonical_json(["curate parameters 1", seed, name]).encode()).digest(16)
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))

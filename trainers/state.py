@@ -8,7 +8,6 @@ depends on the configuration alone, and `restore` is its inverse bit for bit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import equinox as eqx
 import jax
@@ -36,14 +35,9 @@ class State(eqx.Module):
 
 def init_state(config: Config) -> State:
     """Return the state before the first update."""
-    state: State = _init(config, jax.random.key(config.seed))
-    return state
-
-
-@partial(jax.jit, static_argnums=0)
-def _init(config: Config, key: Array) -> State:
-    model = init_model(config.model, key)
-    return State(model, make_optimizer(config).init(model), jnp.zeros((), jnp.int32))
+    model = init_model(config.model, config.seed)
+    optimizer = jax.jit(make_optimizer(config).init)(model)
+    return State(model, optimizer, jnp.zeros((), jnp.int32))
 
 
 def arrays(state: State) -> NamedArrays:

@@ -94,7 +94,7 @@ def _compiled(config: Config) -> Step:
         metrics = Metrics(
             loss.cross_entropy / jnp.maximum(loss.predicted, 1),
             loss.predicted,
-            optax.global_norm(gradients),
+            optax.tree.norm(gradients),
             rate(state.updates),
         )
         return State(optax.apply_updates(state.model, updates), optimizer_state, state.updates + 1), metrics
