@@ -6,7 +6,10 @@ benchmarks (GSM8K, HumanEval, MBPP, MMLU STEM, TruthfulQA; 6,292 items) and the 
 Each case is one item, written down in one of the ways of `WAYS`, inside a text of the corpus that has nothing to do
 with it; it is found if its document is dropped. Length classes are words of the text planted (question; with its answer
 where the question alone is listed as too short). Items that the index lists as unprotectable are counted apart. For
-precision the odd items of each benchmark are indexed and the even ones planted. Rates are MB (10^6 bytes) of UTF-8 per
+precision the odd items of each benchmark are indexed and the even ones planted, without those that have a twin among
+the odd ones (the benchmarks repeat and vary themselves: equal questions with other choices, one function under two
+names): Jaccard similarity of the words of question or answer of at least `TWIN`, found without any of the code that is
+measured. Rates are MB (10^6 bytes) of UTF-8 per
 CPU second. The last line is JSON; the exit status is 1 when a check fails.
 """
 
@@ -41,6 +44,7 @@ CASES: Final = {"small": 40, "full": 400}  # per way
 BYTES: Final = {"small": 4_000_000, "full": 80_000_000}
 HOST_WORDS: Final = 120
 LONG_WORDS: Final = 10_000
+TWIN: Final = 0.6
 PACKAGES: Final = ("numpy", "numba", "pyarrow", "datatrove")
 FOREIGN: Final = "meanwhile rain fell over the hills while two dogs slept near an old mill and nobody came along"
 
@@ -270,26 +274,53 @@ def flagged(texts: Sequence[str], decontaminate: Decontaminate) -> list[bool]:
     return [any(f.verdict in decontaminate.verdicts for f in found.get(row, [])) for row in range(len(texts))]
 
 
-def precision(hosts: Sequence[str], most: int) -> tuple[dict[str, tuple[int, int, int]], list[str]]:
-    """Return benchmark → (leaks, variants, planted) of items that are not indexed, and the findings in words."""
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """Items planted that are not indexed: how many are called leak and variant, without and with twins."""
+
+    planted: int
+    leaks: int
+    variants: int
+    twins: int
+    twins_flagged: int
+
+
+def precision(hosts: Sequence[str], most: int) -> tuple[dict[str, Flagged], list[str]]:
+    """Return what is flagged of the items of each benchmark that are not indexed, and the findings in words."""
     named = benchmarks()
     draw = random.Random(2)
     result, told = {}, []
     halves = {number: (benchmark.items()[1::2], benchmark.items()[0::2]) for number, benchmark in enumerate(named)}
-    read = [(number, item) for number, (indexed, _) in halves.items() for item in indexed]
-    judge = _with_index(read)
-    for number, (_, planted) in halves.items():
+    judge = _with_index([(number, item) for number, (indexed, _) in halves.items() for item in indexed])
+    for number, (indexed, planted) in halves.items():
         chosen = planted[:most]
+        twin = twins(chosen, indexed)
         texts = [planted_in(f"{item.question}\n{item.answer}", hosts, HOST_WORDS, draw) for item in chosen]
-        found = judge(texts)
-        verdicts = Counter(
-            findings[0].verdict for findings in found.values() if findings[0].verdict in ("leak", "variant")
-        )
-        result[named[number].name] = (verdicts["leak"], verdicts["variant"], len(texts))
-        for row, findings in found.items():
-            if findings[0].verdict in ("leak", "variant"):
-                told.append(_told(findings[0], texts[row]) + f"   [planted {named[number].name} {chosen[row].number}]")
+        verdicts: Counter[tuple[str, bool]] = Counter()
+        for row, findings in judge(texts).items():
+            verdict = findings[0].verdict
+            if verdict in ("leak", "variant"):
+                verdicts[verdict, twin[row]] += 1
+                note = "a twin" if twin[row] else "NO TWIN"
+                told.append(f"{_told(findings[0], texts[row])}   [{named[number].name} {chosen[row].number}, {note}]")
+        counts = [verdicts[verdict, False] for verdict in ("leak", "variant")]
+        both = sum(verdicts[verdict, True] for verdict in ("leak", "variant"))
+        result[named[number].name] = Flagged(len(chosen) - sum(twin), *counts, sum(twin), both)
     return result, told
+
+
+def twins(planted: Sequence[Item], indexed: Sequence[Item]) -> list[bool]:
+    """Return for each item whether an indexed one has much the same question or answer, by sets of words."""
+
+    def words(text: str) -> frozenset[str]:
+        return frozenset(re.findall(r"[a-z]+|\d+", text.lower()))
+
+    def alike(a: frozenset[str], b: frozenset[str]) -> bool:
+        return len(a & b) >= TWIN * len(a | b) and len(b) > 3
+
+    others = [(words(item.question), words(item.answer)) for item in indexed]
+    mine = [(words(item.question), words(item.answer)) for item in planted]
+    return [any(alike(q, p) or (len(a) > 9 and alike(a, b)) for p, b in others) for q, a in mine]
 
 
 def _with_index(read: list[tuple[int, Item]]) -> Callable[[Sequence[str]], dict[int, list[Finding]]]:
@@ -353,7 +384,7 @@ def _told(finding: Finding, text: str) -> str:
 
 def checks_of(
     table: dict[str, dict[str, tuple[int, int]]],
-    other: dict[str, tuple[int, int, int]],
+    other: dict[str, Flagged],
     changed: tuple[int, int, int],
     rate: float,
 ) -> dict[str, list[Any]]:
@@ -369,7 +400,7 @@ def checks_of(
         least(f"{way}, 8-19 words", table[way].get("8-19", (0, 0)), 0.95)
     least("5 % edited, ≥ 20 words", table["5 % edited"]["≥ 20"], 0.9)
     least("every 10th word, ≥ 20 words", table["every 10th word"]["≥ 20"], 0.8)
-    flags = sum(leaks + variants for leaks, variants, _ in other.values()) / sum(n for _, _, n in other.values())
+    flags = sum(f.leaks + f.variants for f in other.values()) / sum(f.planted for f in other.values())
     checks["other half flagged"] = [round(flags, 4), "≤ 0.005", flags <= 0.005]
     checks["numbers changed, called leak"] = [changed[0], "= 0", changed[0] == 0]
     least("numbers changed, called variant", (changed[1], changed[2]), 0.9)
@@ -405,8 +436,11 @@ def main(arguments: list[str] | None = None) -> int:
         ]
         print(f"{way:26}{cells[0]:>18}{cells[1]:>18}{cells[2]:>16}")
     other, told = precision(hosts, 10 * CASES[options.size])
-    for name, (leaks, variants, count) in other.items():
-        print(f"{name:12} other half: {leaks} leaks, {variants} variants of {count}")
+    for name, f in other.items():
+        print(
+            f"{name:12} other half: {f.leaks} leaks, {f.variants} variants of {f.planted}; "
+            f"{f.twins_flagged} of {f.twins} twins"
+        )
     changed = changed_items(hosts, decontaminate, 1000)
     print(f"GSM8K with other numbers: {changed[0]} leaks, {changed[1]} variants of {changed[2]}")
     hits, rate = corpus_hits(texts, decontaminate)

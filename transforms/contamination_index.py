@@ -37,6 +37,8 @@ from transforms.contamination_words import Flags, Folded, Hashes, Integers
 from transforms.kernels import kernel
 
 POSTINGS: Final = 32
+SHARE_OF_SEEDS: Final = 8
+"""One in so many seeds of a unit has to show before it is looked into: an edited word takes `SEED` of them."""
 
 ALONE, JOINED, SHORT, PLAIN = range(4)
 """Status of an item: its question is found alone, only with choices or answer, not at all (too short, too plain)."""
@@ -211,8 +213,9 @@ def _seeds(surveys: Sequence[tuple[Survey, Flags]]) -> tuple[Seeds, Integers]:
 
 
 def _sorted_seeds(hashes: Hashes, units: Integers, offsets: Integers, count: int) -> tuple[Seeds, Integers]:
-    order = np.lexsort((offsets, units, hashes))
+    order = np.argsort(hashes)
     hashes, units, offsets = hashes[order], units[order], offsets[order]
+    _order_equal(hashes, units, offsets)
     new = np.ones(len(hashes), np.bool_)
     new[1:] = (hashes[1:] != hashes[:-1]) | (units[1:] != units[:-1])
     hashes, units, offsets = hashes[new], units[new], offsets[new]
@@ -221,12 +224,23 @@ def _sorted_seeds(hashes: Hashes, units: Integers, offsets: Integers, count: int
     hashes, units, offsets = hashes[few], units[few], offsets[few]
     bits = max(1, len(hashes).bit_length())
     directory = np.searchsorted(hashes >> np.uint64(64 - bits), np.arange((1 << bits) + 1, dtype=np.uint64))
-    filter_bits = min(bits + 4, 33)
-    filled = np.zeros(max(1, (1 << filter_bits) // 64), np.uint64)
+    filter_bits = min(max(bits + 4, 6), 33)
+    filled = np.zeros((1 << filter_bits) // 64, np.uint64)
     _fill_filter(hashes, np.uint64(64 - filter_bits), filled)
     needs = np.bincount(units, minlength=count)
     seeds = Seeds(hashes, units.astype(np.int32), offsets.astype(np.int32), directory.astype(np.int64), filled)
-    return seeds, np.maximum(needs // 6, 1).astype(np.int64)
+    return seeds, np.maximum(needs // SHARE_OF_SEEDS, 1).astype(np.int64)
+
+
+@kernel
+def _order_equal(hashes: Hashes, units: Integers, offsets: Integers) -> None:
+    """Bring entries of equal hashes into the order of (unit, offset): there are few of each."""
+    for i in range(1, len(hashes)):
+        j = i
+        while j > 0 and hashes[j - 1] == hashes[j] and (units[j - 1], offsets[j - 1]) > (units[j], offsets[j]):
+            units[j - 1], units[j] = units[j], units[j - 1]
+            offsets[j - 1], offsets[j] = offsets[j], offsets[j - 1]
+            j -= 1
 
 
 @kernel

@@ -16,14 +16,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from transforms.contamination_alignment import MISSING, NAME_CHANGED, NUMBER_CHANGED, SAME, align
+from transforms.contamination_alignment import MISSING, NAME_CHANGED, NUMBER_CHANGED, SAME, Side, align
 from transforms.contamination_index import Index
 from transforms.contamination_units import SEED, seed_at
-from transforms.contamination_words import Hashes, fold, hash_folded
+from transforms.contamination_words import (
+    FOLDING,
+    WORD,
+    Flags,
+    Hashes,
+    Integers,
+    fold,
+    fold_spans,
+    hash_folded,
+    number_words,
+)
 from transforms.kernels import kernel
-from transforms.segmentation import Words, find_words, text_buffers
-
-Integers = npt.NDArray[np.int64]
+from transforms.segmentation import Bytes, Words, find_words, text_buffers
+from transforms.unicode_tables import CLASS
 
 PORTION: Final = 1 << 19
 """Bytes of text at a time, or one document."""
@@ -84,10 +93,15 @@ def _matches_in(words: Words, index: Index, least: int, of: int) -> Iterator[Mat
     if not len(found):
         return
     found[:, 0] = places[found[:, 0]]
-    for document, unit, start, end in _stretches(found, words.documents, index).tolist():
-        match = _look_into(words, index, document, unit, start, end)
-        if match is not None and (match.same + match.changed) * of >= least * match.total:
-            yield match
+    stretches = _stretches(found, words.documents, index)
+    units, folded = index.units, index.units.folded
+    side = (folded.hashes, folded.powers, folded.kinds, folded.capital)
+    passes = _passing(
+        stretches, words.data, words.starts, words.ends, (FOLDING, CLASS, number_words()), side,
+        (units.first, units.last, units.weight, index.total), np.int64(least), np.int64(of),
+    )  # fmt: skip
+    for document, unit, start, end in stretches[passes].tolist():
+        yield _look_into(words, index, document, unit, start, end)
 
 
 def _stretches(found: Integers, documents: Integers, index: Index) -> Integers:
@@ -102,7 +116,7 @@ def _stretches(found: Integers, documents: Integers, index: Index) -> Integers:
     return _group(*columns, documents, sizes, index.needs, longest)
 
 
-def _look_into(words: Words, index: Index, document: int, unit: int, start: int, end: int) -> Match | None:
+def _look_into(words: Words, index: Index, document: int, unit: int, start: int, end: int) -> Match:
     """Align the unit with the words start:end, and count."""
     units = index.units
     mine = slice(int(units.first[unit]), int(units.last[unit]))
@@ -118,8 +132,6 @@ def _look_into(words: Words, index: Index, document: int, unit: int, start: int,
     same, total = int(weight[marks == SAME].sum()), int(index.total[unit]) + against
     numbers, names, missing = (int((marks == mark).sum()) for mark in (NUMBER_CHANGED, NAME_CHANGED, MISSING))
     there = np.unique(place[place >= 0]) + start
-    if not len(there):
-        return None
     return Match(
         document, unit, same, int(weight[changed].sum()), total, numbers, names, missing,
         _longest_run(place), _spans(words, there),
@@ -138,6 +150,57 @@ def _spans(words: Words, there: Integers) -> tuple[tuple[int, int], ...]:
     first = there[np.concatenate([[0], breaks + 1])]
     last = there[np.concatenate([breaks, [len(there) - 1]])]
     return tuple(zip(words.starts[first].tolist(), words.ends[last].tolist(), strict=True))
+
+
+@kernel
+def _passing(
+    stretches: Integers,
+    data: Bytes,
+    starts: Integers,
+    ends: Integers,
+    tables: tuple[npt.NDArray[np.int32], Bytes, Hashes],
+    side: Side,
+    units: tuple[Integers, Integers, npt.NDArray[np.uint8], Integers],
+    least: np.int64,
+    of: np.int64,
+) -> Flags:
+    """Return which stretches have at least least/of of the weight of their unit, by alignment.
+
+    Not aligned at all are those in which not even half as much stands in any order.
+    """
+    passes = np.zeros(len(stretches), np.bool_)
+    for row in range(len(stretches)):
+        unit, start, end = stretches[row, 1], stretches[row, 2], stretches[row, 3]
+        low, high, total = units[0][unit], units[1][unit], units[3][unit]
+        weight = units[2][low:high]
+        mine = (side[0][low:high], side[1][low:high], side[2][low:high], side[3][low:high])
+        other = fold_spans(data, starts[start:end], ends[start:end], tables[0], tables[1], tables[2])
+        if _most(mine, other[0], weight) * 2 * of < least * total:
+            continue
+        _, marks = align(mine, other)
+        covered = np.int64(0)
+        for word in range(len(weight)):
+            if marks[word] != MISSING:
+                covered += weight[word]
+            elif weight[word] == 0:
+                total += 1
+        passes[row] = covered > 0 and covered * of >= least * total
+    return passes
+
+
+@kernel
+def _most(unit: Side, stretch: Hashes, weight: npt.NDArray[np.uint8]) -> np.int64:
+    """Return the weight of the words of the unit that stand in the stretch, or may be changed there."""
+    most = np.int64(0)
+    for word in range(len(weight)):
+        there = unit[2][word] != WORD or unit[3][word]
+        if not there:
+            for other in stretch:
+                if other == unit[0][word]:
+                    there = True
+                    break
+        most += weight[word] * there
+    return most
 
 
 @kernel

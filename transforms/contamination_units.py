@@ -70,13 +70,13 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of all benchmarks together: seeds that are common and words that are not rare, sorted hashes."""
+    """What is known of all benchmarks together, as sorted hashes: seeds that are common, words that are not rare."""
 
     common: Hashes
-    frequent: Hashes
+    frequent: Hashes | None
 
 
-NOTHING: Final = Known(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+NOTHING: Final = Known(np.zeros(0, np.uint64), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ def single_texts(items: list[Item]) -> Iterator[Text]:
         for part, text in ((QUESTION, item.question), (ANSWER, item.answer), (PASSAGE, item.passage)):
             if text:
                 yield Text(place, part, owner, text)
-        for start, end in _quoted(content := item.question.encode()):
-            yield Text(place, QUOTATION, owner, content[start:end].decode(errors="replace"))
+        for start, end in _quoted(item.question):
+            yield Text(place, QUOTATION, owner, item.question.encode()[start:end].decode(errors="replace"))
 
 
 def joined_texts(items: list[Item], asked: set[int]) -> Iterator[Text]:
@@ -151,26 +151,35 @@ def survey_texts(texts: list[Text], known: Known) -> Survey:
     first, last = words.documents[:-1], np.minimum(words.documents[1:], words.documents[:-1] + LONGEST)
     seeds, ends, usable = _seed_hashes(folded.hashes, folded.kinds, first, last)
     owners = np.repeat(np.array([text.owner for text in texts], np.int64), np.diff(words.documents))
-    common = np.concatenate([known.common, _frequent(seeds[usable], owners[usable], COMMON)])
-    usable &= ~np.isin(seeds, common)
+    common = np.union1d(known.common, _frequent(seeds[usable], owners[usable], COMMON))
+    usable &= ~_is_among(seeds, common)
     starts = words.starts - np.repeat(text_buffers(column)[1][:-1], np.diff(words.documents))
     frequent = known.frequent
-    if not len(frequent):
+    if frequent is None:
         frequent = _frequent(folded.hashes, owners, max(COMMON, (int(owners.max(initial=0)) + 1) // RARE_SHARE))
     weight = _weights(usable, ends)
-    weight[(weight > 0) & (folded.kinds == WORD) & ~np.isin(folded.hashes, frequent)] = RARE
+    weight[(weight > 0) & (folded.kinds == WORD) & ~_is_among(folded.hashes, frequent)] = RARE
     return Survey(texts, first, last, starts, folded, seeds, usable, Known(common, frequent), weight)
 
 
 def _frequent(hashes: Hashes, owners: Integers, most: int) -> Hashes:
     """Return the hashes, sorted, that more than `most` owners have; `owners` ascend."""
-    order = np.argsort(hashes, kind="stable")
-    return _of_many(hashes[order], owners[order], np.int64(most))
+    return np.sort(_of_many(hashes, owners, np.int64(most)))
 
 
-def _quoted(text: bytes) -> list[tuple[int, int]]:
-    """Return where passages in quotation marks stand that may have `LEAST_APART` words; triple marks are code."""
-    spans = []
+def _is_among(values: Hashes, few: Hashes) -> Flags:
+    """Return which of `values` are among `few`, which is sorted."""
+    if not len(few):
+        return np.zeros(len(values), np.bool_)
+    return np.asarray(few[np.minimum(np.searchsorted(few, values), len(few) - 1)] == values, np.bool_)
+
+
+def _quoted(question: str) -> list[tuple[int, int]]:
+    """Return where, in bytes, quotations stand that may have `LEAST_APART` words; triple marks are code."""
+    spans: list[tuple[int, int]] = []
+    if not any(mark in question for mark in '"\u201c\u00ab'):
+        return spans
+    text = question.encode()
     for opening, closing in _QUOTES:
         position = 0
         while b'"""' not in text and (start := text.find(opening, position)) >= 0:
@@ -187,7 +196,7 @@ def _quoted(text: bytes) -> list[tuple[int, int]]:
 def weigh_quotations(survey: Survey) -> None:
     """Let only the words outside quotations count, in questions where enough of them do."""
     for number, text in enumerate(survey.texts):
-        if text.part == QUESTION and (spans := _quoted(text.text.encode())):
+        if text.part == QUESTION and (spans := _quoted(text.text)):
             mine = slice(survey.first[number], survey.last[number])
             starts = survey.starts[mine]
             outside = np.ones(len(starts), np.uint8)
@@ -254,17 +263,22 @@ def _seed_hashes(hashes: Hashes, kinds: Kinds, first: Integers, last: Integers) 
 
 
 @kernel
-def _of_many(seeds: Hashes, owners: Integers, most: np.int64) -> Hashes:
-    """Return the hashes, sorted, that more than `most` owners have; `seeds` is sorted, within it `owners`."""
-    found = np.empty(len(seeds), np.uint64)
-    count, distinct = 0, 0
-    for i in range(len(seeds)):
-        if i == 0 or seeds[i] != seeds[i - 1]:
-            distinct = 1
-        elif owners[i] != owners[i - 1]:
-            distinct += 1
-            if distinct == most + 1:
-                found[count] = seeds[i]
+def _of_many(hashes: Hashes, owners: Integers, most: np.int64) -> Hashes:
+    """Return the hashes that more than `most` owners have, in any order; `owners` ascend."""
+    size = 16
+    while size < len(hashes) + len(hashes) // 2:
+        size *= 2
+    keys, owner, distinct = np.zeros(size, np.uint64), np.full(size, np.int64(-1), np.int64), np.zeros(size, np.int32)
+    found, count = np.empty(len(hashes), np.uint64), 0
+    for i in range(len(hashes)):
+        slot = np.int64(mix(hashes[i]) & np.uint64(size - 1))
+        while owner[slot] >= 0 and keys[slot] != hashes[i]:
+            slot = (slot + 1) & (size - 1)
+        if owner[slot] != owners[i]:
+            keys[slot], owner[slot] = hashes[i], owners[i]
+            distinct[slot] += 1
+            if distinct[slot] == most + 1:
+                found[count] = hashes[i]
                 count += 1
     return found[:count]
 

@@ -80,14 +80,14 @@ def hash_folded(words: Words) -> tuple[Hashes, Integers]:
 
 def fold(words: Words, first: int = 0, last: int | None = None) -> Folded:
     """Return words first:last as they are compared; English number words are numbers, too."""
-    folded = Folded(*_fold(words.data, words.starts[first:last], words.ends[first:last], FOLDING, CLASS))
-    folded.kinds[np.isin(folded.hashes, _number_words())] = FIGURE
-    return folded
+    starts, ends = words.starts[first:last], words.ends[first:last]
+    return Folded(*fold_spans(words.data, starts, ends, FOLDING, CLASS, number_words()))
 
 
 @cache
-def _number_words() -> Hashes:
-    return hash_folded(find_words(pa.array([NUMBER_WORDS], pa.large_string())))[0]
+def number_words() -> Hashes:
+    """Return the hashes of `NUMBER_WORDS`, sorted."""
+    return np.sort(hash_folded(find_words(pa.array([NUMBER_WORDS], pa.large_string())))[0])
 
 
 @kernel
@@ -113,9 +113,15 @@ def _hash_folded(
 
 
 @kernel
-def _fold(
-    data: Bytes, starts: Positions, ends: Positions, folding: npt.NDArray[np.int32], classes: Bytes
+def fold_spans(
+    data: Bytes,
+    starts: Positions,
+    ends: Positions,
+    folding: npt.NDArray[np.int32],
+    classes: Bytes,
+    numbers: Hashes,
 ) -> tuple[Hashes, Hashes, Kinds, Flags]:
+    """Return the columns of `Folded` for the words data[starts:ends]; the arguments behind are the module's own."""
     count = len(starts)
     hashes, powers = np.empty(count, np.uint64), np.empty(count, np.uint64)
     kinds, capital = np.empty(count, np.uint8), np.empty(count, np.bool_)
@@ -137,5 +143,8 @@ def _fold(
         hashes[word], powers[word] = value, power
         kind = classes[first]
         kinds[word] = FIGURE if kind == NUMBER else SINGLE if length <= 1 and kind == LETTER else WORD
+        at = np.searchsorted(numbers, value)
+        if at < len(numbers) and numbers[at] == value:
+            kinds[word] = FIGURE
         capital[word] = folding[first] >= 0 and folding[first] != first
     return hashes, powers, kinds, capital
