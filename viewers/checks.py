@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
 
-from viewers.flows import Flow, Identity, all_flows, place_name
+from viewers.flows import Flow, Identity, all_flows, held_out, place_name
 from viewers.loading import Report, StageView
 from viewers.numbers import counted, grouped, share
 from viewers.rights import rights_of
-
-
-class Verdict(Enum):
-    """How a check came out; "warn" is for what a reader should know and may be intended."""
-
-    PASS = "pass"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A check: its stable `id`, what it asks, how it came out, and the numbers behind."""
-
-    id: str
-    question: str
-    verdict: Verdict
-    finding: str
+from viewers.token_checks import check_tokens
+from viewers.verdict import Check, Verdict, verdict_of
 
 
 def check_report(report: Report) -> list[Check]:
-    """Return all checks, always the same ones in the same order."""
+    """Return all checks in a fixed order; those of caches, plan and runs only where there are any."""
     flows = list(all_flows(report))
     return [
         *_conservation(flows),
@@ -44,11 +26,8 @@ def check_report(report: Report) -> list[Check]:
         _licences(report),
         _optouts(report),
         *_duplicates(report),
+        *check_tokens(report),
     ]
-
-
-def _verdict(wrong: object, otherwise: Verdict = Verdict.FAIL) -> Verdict:
-    return otherwise if wrong else Verdict.PASS
 
 
 def _conservation(flows: Iterable[Flow]) -> Iterator[Check]:
@@ -67,24 +46,30 @@ def _conservation(flows: Iterable[Flow]) -> Iterator[Check]:
         if wrong:
             flow, step = wrong[0]
             finding += f"; the first: {flow.source} in {flow.stage.title}, {step}"
-        yield Check(check, question, _verdict(wrong), finding)
+        yield Check(check, question, verdict_of(wrong), finding)
 
 
 def _joined(report: Report, flows: Iterable[Flow]) -> Check:
+    flows = list(flows)
     out = {(f.stage.name, f.stage.key, f.source): (f.documents_out, f.characters_out) for f in flows}
+    held = {(f.stage.name, f.stage.key, f.source): held_out(f) for f in flows if f.stage.holds_out}
     wrong, compared = [], 0
     for flow in flows:
         inputs = flow.stage.manifest["inputs"]
         if not inputs:
             continue
         came = [out.get((i["name"], i["key"], flow.source), (0, 0)) for i in inputs]
+        if flow.stage.part == "valid" and flow.stage.holds_out:
+            if (train := report.sibling(flow.stage)) is None:
+                continue  # what did not come in stayed in training, which is no part of this result
+            came = [held.get((train.name, train.key, flow.source), (0, 0))]
         compared += 1
         if sum(documents for documents, _ in came) != flow.documents_in or _text_is_lost(flow, came):
             wrong.append(flow)
     finding = f"{counted(compared, 'hand-over')} compared, {grouped(len(wrong))} wrong"
     if wrong:
         finding += f"; the first: {wrong[0].source} into {wrong[0].stage.title}"
-    return Check("stages-joined", "Does what leaves one stage enter the next?", _verdict(wrong), finding)
+    return Check("stages-joined", "Does what leaves one stage enter the next?", verdict_of(wrong), finding)
 
 
 def _text_is_lost(flow: Flow, came: Sequence[tuple[int, int]]) -> bool:
@@ -97,7 +82,7 @@ def _manifests(report: Report) -> Check:
     wrong = [stage for stage in report.stages if not _agrees(stage)]
     finding = f"{counted(len(report.stages), 'manifest')} compared with their shards and statistics"
     finding += f"; wrong: {wrong[0].title}" if wrong else ""
-    return Check("manifests-agree", "Do manifests, shards and statistics agree?", _verdict(wrong), finding)
+    return Check("manifests-agree", "Do manifests, shards and statistics agree?", verdict_of(wrong), finding)
 
 
 def _agrees(stage: StageView) -> bool:
@@ -111,7 +96,7 @@ def _agrees(stage: StageView) -> bool:
 def _outputs(report: Report) -> Check:
     empty = [name for name, stage in report.outputs.items() if not stage.manifest["rows"]]
     finding = f"{counted(len(report.outputs), 'output')}, {grouped(len(empty))} empty"
-    return Check("outputs-filled", "Does every output hold documents?", _verdict(empty), finding)
+    return Check("outputs-filled", "Does every output hold documents?", verdict_of(empty), finding)
 
 
 def _sources(report: Report) -> Check:
@@ -124,7 +109,7 @@ def _sources(report: Report) -> Check:
     lost = [source for source in report.sources if source not in reached]
     finding = f"{grouped(len(reached))} of {counted(len(report.sources), 'source')} reach an output"
     finding += f"; not {', '.join(lost[:5])}" if lost else ""
-    return Check("sources-reach-outputs", "Does every source reach an output?", _verdict(lost, Verdict.WARN), finding)
+    return Check("sources-reach-outputs", "Does every source reach an output?", verdict_of(lost, Verdict.WARN), finding)
 
 
 def _gaps(flows: Iterable[Flow]) -> Check:
@@ -143,7 +128,7 @@ def _gaps(flows: Iterable[Flow]) -> Check:
         if lost[place] or not gaps
     ]
     finding = f"{counted(gaps, 'gap')}: {', '.join(amounts)}"
-    return Check("no-gaps", "Could all files be read to their end?", _verdict(gaps, Verdict.WARN), finding)
+    return Check("no-gaps", "Could all files be read to their end?", verdict_of(gaps, Verdict.WARN), finding)
 
 
 def _quarantine(report: Report, flows: Iterable[Flow]) -> Check:
@@ -151,7 +136,7 @@ def _quarantine(report: Report, flows: Iterable[Flow]) -> Check:
     documents = sum(flow.taken_out for flow in flows)
     finding = f"{counted(documents, 'document')} kept out because they took a worker down"
     question = "Could every document be processed?"
-    return Check("quarantine-empty", question, _verdict(lists or documents, Verdict.WARN), finding)
+    return Check("quarantine-empty", question, verdict_of(lists or documents, Verdict.WARN), finding)
 
 
 def _licences(report: Report) -> Check:
@@ -162,7 +147,7 @@ def _licences(report: Report) -> Check:
             unknown += row.documents if row.is_unknown else 0
     finding = f"unknown for {grouped(unknown)} of {counted(documents, 'document')} ({share(unknown, documents)})"
     question = "Is the licence of every document known?"
-    return Check("licences-known", question, _verdict(unknown, Verdict.WARN), finding)
+    return Check("licences-known", question, verdict_of(unknown, Verdict.WARN), finding)
 
 
 def _optouts(report: Report) -> Check:
@@ -171,17 +156,17 @@ def _optouts(report: Report) -> Check:
     unchecked = sum(answer.documents for answer in answers if answer.answer == "not checked")
     total = sum(answer.documents for answer in answers)
     finding = f"{share(unchecked, total)} of answers are “not checked” ({grouped(unchecked)} of {grouped(total)})"
-    return Check("optout-checked", question, _verdict(unchecked, Verdict.WARN), finding)
+    return Check("optout-checked", question, verdict_of(unchecked, Verdict.WARN), finding)
 
 
 def _duplicates(report: Report) -> Iterator[Check]:
     stages = [stage for stage in report.stages if stage.is_deduplication]
     finding = f"{counted(len(stages), 'deduplication')}" if stages else "no stage removes duplicates"
     question = "Were duplicates looked for?"
-    yield Check("deduplicated", question, _verdict(not stages, Verdict.WARN), finding)
+    yield Check("deduplicated", question, verdict_of(not stages, Verdict.WARN), finding)
     counts = [stage.statistics.get("duplicates", {}) for stage in stages]
     given_up = sum(count.get("given_up", 0) for count in counts)
     compared = sum(count.get("compared", 0) for count in counts)
     finding = f"{counted(compared, 'pair')} compared, {grouped(given_up)} given up"
     question = "Was every pair that shares a bucket compared?"
-    yield Check("pairs-compared", question, _verdict(given_up, Verdict.WARN), finding)
+    yield Check("pairs-compared", question, verdict_of(given_up, Verdict.WARN), finding)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from curate.holdout.apply import HELD_OUT
 from viewers.loading import Report, StageView
 from viewers.visible import shortened
 
@@ -207,6 +208,12 @@ def flow_of(stage: StageView, source: str) -> Flow:
         kept["documents"],
         kept["characters"],
     )
+
+
+def held_out(flow: Flow) -> tuple[int, int]:
+    """Return documents and code points of `flow` that a hold-out took out of training to validate on."""
+    drops = [drop for step in flow.steps for drop in step.drops if drop.reason == HELD_OUT]
+    return sum(drop.documents for drop in drops), sum(drop.characters for drop in drops)
 
 
 def flows_of(report: Report, source: str) -> list[Flow]:

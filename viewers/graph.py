@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from curate.digests import short
-from viewers.loading import Report, StageView
+from viewers.loading import ProductView, Report, StageView
 from viewers.markup import Markup, element
 from viewers.numbers import grouped
 from viewers.visible import plain, shortened
@@ -20,24 +20,24 @@ MOST: Final = 60
 """Stages beyond these are not drawn: the table below the picture has them all."""
 
 _Key = tuple[str, str]
+_Stage = StageView | ProductView
 
 
 def draw_graph(report: Report) -> Markup | None:
     """Return the picture of the stages; None when there are too many to draw."""
-    if len(report.stages) > MOST:
+    stages: tuple[_Stage, ...] = (*report.stages, *report.products)
+    if len(stages) > MOST:
         return None
-    places = _places(report.stages)
+    places = _places(stages)
     columns = max(column for column, _ in places.values()) + 1
     rows = max(row for _, row in places.values()) + 1
     width = (columns - 1) * ACROSS + WIDTH + 2 * MARGIN
     height = (rows - 1) * DOWN + HEIGHT + 2 * MARGIN
-    outputs = {_key(stage) for stage in report.outputs.values()}
+    outputs = {_key(stage) for stage in report.outputs.values()} | {cell.stage for cell in report.cells}
     arrows = [
-        _arrow(places[i["name"], i["key"]], places[_key(stage)])
-        for stage in report.stages
-        for i in stage.manifest["inputs"]
+        _arrow(places[i["name"], i["key"]], places[_key(stage)]) for stage in stages for i in stage.manifest["inputs"]
     ]
-    boxes = [_box(stage, places[_key(stage)], _key(stage) in outputs) for stage in report.stages]
+    boxes = [_box(stage, places[_key(stage)], _key(stage) in outputs) for stage in stages]
     picture = element(
         "svg",
         *arrows,
@@ -46,16 +46,16 @@ def draw_graph(report: Report) -> Markup | None:
         width=width,
         height=height,
         role="img",
-        aria_label=f"Graph of {len(report.stages)} stages; the table below has the same",
+        aria_label=f"Graph of {len(stages)} stages; tables of this page have the same",
     )
     return element("figure", picture, class_="graph", tabindex="0", role="region", aria_label="Graph of stages")
 
 
-def _key(stage: StageView) -> _Key:
+def _key(stage: _Stage) -> _Key:
     return stage.name, stage.key
 
 
-def _places(stages: tuple[StageView, ...]) -> dict[_Key, tuple[int, int]]:
+def _places(stages: tuple[_Stage, ...]) -> dict[_Key, tuple[int, int]]:
     """Return column and row of each stage: the column follows its inputs, the row the first of them if it is free."""
     places: dict[_Key, tuple[int, int]] = {}
     for stage in stages:
@@ -67,6 +67,14 @@ def _places(stages: tuple[StageView, ...]) -> dict[_Key, tuple[int, int]]:
             row += 1
         places[_key(stage)] = (column, row)
     return places
+
+
+def _amount(stage: _Stage) -> str:
+    if isinstance(stage, StageView):
+        return f"{grouped(stage.manifest['rows'])} rows"
+    if stage.is_tokenizer:
+        return f"{grouped(stage.manifest['card']['vocab_size'])} ids"
+    return f"{grouped(sum(cell['tokens'] for cell in stage.manifest['cells'].values()))} tokens"
 
 
 def _corner(place: tuple[int, int]) -> tuple[int, int]:
@@ -82,13 +90,13 @@ def _arrow(begin: tuple[int, int], end: tuple[int, int]) -> Markup:
     return element("path", d=path, class_="arrow")
 
 
-def _box(stage: StageView, place: tuple[int, int], is_output: bool) -> Markup:
+def _box(stage: _Stage, place: tuple[int, int], is_output: bool) -> Markup:
     x, y = _corner(place)
     name = plain(shortened(stage.name, NAME))
     return element(
         "g",
         element("rect", x=x, y=y, width=WIDTH, height=HEIGHT, rx=3),
         element("text", name, x=x + 12, y=y + 25, class_="name"),
-        element("text", f"{short(stage.key)[:8]} · {grouped(stage.manifest['rows'])} rows", x=x + 12, y=y + 46),
+        element("text", f"{short(stage.key)[:8]} · {_amount(stage)}", x=x + 12, y=y + 46),
         class_="box output" if is_output else "box",
     )

@@ -8,7 +8,7 @@ left out is counted. Memory and time follow the numbers of stages, sources and r
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -16,34 +16,53 @@ from typing import Final
 from curate.store import Store
 from viewers.loading import Report, load_report
 from viewers.markup import Markup, element, join, stylesheet
+from viewers.panels.contamination import contamination
 from viewers.panels.duplicates import duplicates
 from viewers.panels.funnel import funnel
+from viewers.panels.hold_out import hold_out
 from viewers.panels.lineage import lineage
+from viewers.panels.loss import loss
+from viewers.panels.mixture import mixture
 from viewers.panels.panel import Panel
 from viewers.panels.rights import rights
 from viewers.panels.samples import samples
+from viewers.panels.tokens import tokens
 from viewers.panels.verdicts import verdicts
 from viewers.tables import MEANINGS, Mark, mark
 from viewers.visible import shortened
 
-PANELS: Final = (verdicts, rights, funnel, samples, duplicates, lineage)
-"""What the report shows, in the order of what decides trust."""
+PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
+    verdicts,
+    rights,
+    funnel,
+    samples,
+    duplicates,
+    contamination,
+    hold_out,
+    tokens,
+    mixture,
+    loss,
+    lineage,
+)
+"""What the report shows, in the order of what decides trust; a panel is None where it has no subject."""
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """Content security policy of the page: our own style and nothing else."""
 
 
-def write_report(store: Store, result_folder: str, path: Path) -> Path:
+def write_report(store: Store, result_folder: str, path: Path, *, runs: Sequence[Path] = ()) -> Path:
     """Write the composition report of the result in `result_folder` of `store` to `path`, and return `path`.
 
-    The file is replaced whole or not at all.
+    The file is replaced whole or not at all. `runs` are folders of training runs whose losses it shows.
 
     Raises:
         StoreError: something is missing or damaged.
-        ConfigurationError: `result_folder` holds no recipe's result.
+        CacheError: a token cache is damaged.
+        PlanError: the plan is damaged.
+        ConfigurationError: `result_folder` holds no recipe's result, or a folder of `runs` no training run.
         OSError: `path` cannot be written.
     """
-    content = render(load_report(store, result_folder)).encode()
+    content = render(load_report(store, result_folder, runs)).encode()
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     try:
         unfinished.write_bytes(content)
@@ -55,7 +74,7 @@ def write_report(store: Store, result_folder: str, path: Path) -> Path:
 
 def render(report: Report) -> str:
     """Return the page about `report`."""
-    panels = [panel(report) for panel in PANELS]
+    panels = [made for panel in PANELS if (made := panel(report)) is not None]
     title = f"{shortened(report.name)}: composition report"
     head = element(
         "head",

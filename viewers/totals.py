@@ -9,11 +9,16 @@ from viewers.loading import Report, StageView
 
 
 def path_to(report: Report, output: StageView, source: str) -> list[Flow]:
-    """Return the flows of `source` through `output` and all that it is made from, inputs first."""
+    """Return the flows of `source` through `output` and all that it is made from, inputs first.
+
+    None for texts held out: what does not come into that part is neither dropped nor kept there.
+    """
     wanted = {(output.name, output.key)}
-    path = []
+    path: list[Flow] = []
     for stage in reversed(report.stages):
         if (stage.name, stage.key) in wanted:
+            if stage.holds_out and stage.part == "valid":
+                return []
             wanted |= {(entry["name"], entry["key"]) for entry in stage.manifest["inputs"]}
             if source in stage.sources:
                 path.append(flow_of(stage, source))

@@ -315,6 +315,8 @@ def test_report_without_documents_is_a_page() -> None:
         "Funnel by source",
         "Kept, dropped, near misses",
         "Duplicates",
+        "Contamination",
+        "Hold-out",
         "Lineage",
     ]
 

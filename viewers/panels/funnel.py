@@ -7,7 +7,8 @@ from typing import Final
 
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import ROWS, SOURCE_BYTES, fitting
-from viewers.flows import KINDS, Flow, Identity, Lost, Reading, Step, flows_of, place_name
+from viewers.flows import KINDS, Flow, Lost, Reading, Step, flows_of, place_name
+from viewers.identities import identity_line
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, share
@@ -215,14 +216,14 @@ def _edits(source: str, flows: Sequence[Flow]) -> Markup | None:
 def _sums(report: Report, source: str, flows: Sequence[Flow]) -> Markup:
     """Return the sums from files to outputs, and folded those of every step."""
     whole = [
-        _sum(f"files to {shortened(name, 60)}", identity)
+        identity_line(f"files to {shortened(name, 60)}", identity)
         for name, output in list(report.outputs.items())[:ROWS]
         for identity in total_identities(path_to(report, output, source))
     ]
-    files = [_sum("files", i) for flow in flows if flow.reading is not None for i in flow.reading.identities()]
+    files = [identity_line("files", i) for flow in flows if flow.reading is not None for i in flow.reading.identities()]
     found = [(flow, step, identity) for flow in flows for step, identity in flow.identities()]
     lines = [
-        _sum(f"{shortened(flow.stage.name, 60)} · {shortened(step, 60)}", identity)
+        identity_line(f"{shortened(flow.stage.name, 60)} · {shortened(step, 60)}", identity)
         for flow, step, identity in found[: 2 * ROWS]
     ]
     wrong = sum(not identity.holds for _, _, identity in found)
@@ -239,17 +240,4 @@ def _sums(report: Report, source: str, flows: Sequence[Flow]) -> Markup:
             open="" if wrong else None,
         ),
         class_="sums",
-    )
-
-
-def _sum(where: str, identity: Identity) -> Markup:
-    sides = [
-        " + ".join(f"{name} {grouped(number)}" for name, number in side) for side in (identity.left, identity.right)
-    ]
-    sign, verdict = ("✓", "pass") if identity.holds else ("✕", "fail")
-    return element(
-        "li",
-        element("span", sign, class_=f"verdict {verdict}"),
-        element("span", where, " · ", identity.unit, class_="where"),
-        element("span", f" {'=' if identity.holds else '≠'} ".join(sides), class_="sum"),
     )

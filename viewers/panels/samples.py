@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from curate.samples import PER_REASON
 from viewers.budget import SAMPLE_BYTES, in_rounds
+from viewers.contamination import is_guard
 from viewers.flows import flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Markup, element, join
@@ -78,7 +79,8 @@ def _batches(report: Report) -> Iterable[Batch]:
         for sample in stage.samples:
             key = (sample["kind"], sample["transform"], sample["reason"])
             is_pair = stage.is_deduplication and sample["kind"] == "dropped"
-            if not is_pair and (sample["kind"] != "kept" or stage in outputs):
+            is_shown = is_pair or (is_guard(sample["transform"] or "") and sample["kind"] == "dropped")
+            if not is_shown and (sample["kind"] != "kept" or stage in outputs):
                 found.setdefault(key, []).append(sample)
         for key in sorted(found):
             documents = stage.manifest["rows"] if key[0] == "kept" else totals.get(key)

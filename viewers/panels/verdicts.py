@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from viewers.budget import ROWS
-from viewers.checks import Check, Verdict, check_report
+from viewers.checks import check_report
 from viewers.flows import all_flows
 from viewers.hosts import hosts_of
 from viewers.loading import Report, StageView
@@ -13,6 +13,7 @@ from viewers.markup import Child, Markup, element, join
 from viewers.numbers import THIN, counted, grouped
 from viewers.panels.panel import Panel
 from viewers.tables import Mark, code, facts, left_out, mark, table
+from viewers.verdict import Check, Verdict
 from viewers.visible import shortened
 
 SIGNS: Final = {Verdict.PASS: "✓", Verdict.WARN: "!", Verdict.FAIL: "✕"}
@@ -35,6 +36,7 @@ def opening(report: Report) -> Markup:
     parts = [
         f"{counted(stage.manifest['rows'], 'document')} in {shortened(name)}" for name, stage in _outputs_of(report)
     ]
+    parts += [f"{counted(tokens, 'token')} in the caches of {shortened(name)}" for name, tokens in _tokens(report)]
     kept = ", ".join(parts)
     sentence = f"Out of {counted(read, 'record')} read from {counted(len(report.sources), 'source')} came {kept}."
     return element("p", sentence, " ", mark(Mark.EXACT), class_="opening")
@@ -42,6 +44,13 @@ def opening(report: Report) -> Markup:
 
 def _outputs_of(report: Report) -> list[tuple[str, StageView]]:
     return list(report.outputs.items())[:5]
+
+
+def _tokens(report: Report) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for cell in report.cells:
+        counts[cell.output] = counts.get(cell.output, 0) + cell.description.tokens
+    return list(counts.items())[:5]
 
 
 def _outputs(report: Report) -> Markup:
@@ -76,6 +85,8 @@ def _output(name: str, stage: StageView) -> list[Child]:
 def _digests(report: Report) -> Markup:
     pairs: list[tuple[str, Child]] = [("Result", code(report.content))]
     pairs += [(f"Output {shortened(name)}", code(stage.manifest["content"])) for name, stage in _outputs_of(report)]
+    pairs += [("Plan", code(report.plan.digest))] if report.plan is not None else []
+    pairs += [(shortened(name).capitalize(), code(digest)) for name, digest in list(report.batches.items())[:5]]
     note = element(
         "p",
         "Content digests (BLAKE3 over logical values) to quote beside a model: whoever runs this recipe on these "

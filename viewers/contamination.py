@@ -1,0 +1,99 @@
+"""What a result says about benchmarks in it: configurations from manifests, counts from statistics.
+
+Counts are by verdict and source. A ledger's evidence names benchmark and item of each document; statistics do not, so
+with several benchmarks in one step the numbers of each are not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from transforms.contamination import VERDICTS
+from viewers.flows import flow_of
+from viewers.loading import Report, StageView
+
+TRANSFORM: Final = "Decontaminate"
+PREFIX: Final = "contamination: "
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A `Decontaminate` in a stage, as its manifest describes it."""
+
+    stage: StageView
+    fields: Mapping[str, Any]
+    is_whole: bool
+    """Whether every document of the stage comes to it, not only those of a branch."""
+
+    @property
+    def benchmarks(self) -> tuple[Mapping[str, Any], ...]:
+        """Fields of its benchmarks."""
+        return tuple(benchmark["fields"] for benchmark in self.fields["benchmarks"])
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Documents of one source in one stage that went or were cut for one verdict."""
+
+    stage: StageView
+    source: str
+    verdict: str
+    dropped: int
+    characters: int
+    cut: int
+
+
+def guards_of(report: Report) -> list[Guard]:
+    """Return every `Decontaminate` of `report`, also those within others, stages in order."""
+    found = []
+    for stage in report.stages:
+        for step in stage.operation.get("steps", []):
+            transform = step.get("transform")
+            is_whole = isinstance(transform, Mapping) and transform.get("class") == TRANSFORM
+            found += [Guard(stage, fields, is_whole) for fields in _within(transform)]
+    return found
+
+
+def is_guard(transform: str) -> bool:
+    """Return whether this name of a transform, as a ledger has it, is that of a `Decontaminate`, in a branch or not."""
+    return transform.rpartition("/")[2] == TRANSFORM
+
+
+def _within(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        if value.get("class") == TRANSFORM:
+            yield value["fields"]
+            return
+        for inner in value.values():
+            yield from _within(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _within(inner)
+
+
+def hits_of(stage: StageView) -> list[Hits]:
+    """Return what `stage` dropped and cut because of benchmarks, by source and verdict, the gravest first."""
+    found = []
+    for source in stage.sources:
+        flow = flow_of(stage, source)
+        for verdict in VERDICTS:
+            reason = PREFIX + verdict
+            drops = [d for s in flow.steps for d in s.drops if is_guard(d.transform) and d.reason == reason]
+            edits = [e for s in flow.steps for e in s.edits if e.reason == reason]
+            if drops or edits:
+                dropped, characters = sum(d.documents for d in drops), sum(d.characters for d in drops)
+                found.append(Hits(stage, source, verdict, dropped, characters, sum(e.documents for e in edits)))
+    return found
+
+
+def checked_documents(stage: StageView) -> dict[str, int]:
+    """Return source → documents that came into `stage`."""
+    return {source: flow_of(stage, source).documents_in for source in stage.sources}
+
+
+def unchecked_sources(report: Report) -> list[str]:
+    """Return the sources of which no document came to a stage that looks for benchmarks."""
+    reached = {source for guard in guards_of(report) for source in guard.stage.sources}
+    return [source for source in report.sources if source not in reached]

@@ -1,0 +1,142 @@
+"""Contamination: benchmarks that were looked for, what was found, and what was not checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from curate.samples import PER_REASON
+from transforms.contamination import VERDICTS
+from transforms.exact import decimal_text, exact
+from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
+from viewers.contamination import Guard, checked_documents, guards_of, hits_of, is_guard, unchecked_sources
+from viewers.loading import Report, StageView
+from viewers.markup import Child, Markup, element, join
+from viewers.numbers import counted, grouped
+from viewers.panels.panel import Panel
+from viewers.sample_card import Excerpts, card
+from viewers.settings import decimal_of
+from viewers.tables import Mark, code, left_out, mark, table
+from viewers.visible import shortened
+
+ACTIONS = {
+    "drop": "the document goes",
+    "cut": "the words of the item are cut out",
+    "tag": "the document stays, with a tag",
+}
+
+
+def contamination(report: Report) -> Panel:
+    """Return the panel."""
+    guards = guards_of(report)
+    lede = (
+        "Read what was not checked before what was found: a benchmark that nobody named is in the training text as "
+        "often as the web has it."
+    )
+    if not guards:
+        sentence = (
+            "No stage of this recipe looks for benchmarks: none is checked, and any of them may be in these texts."
+        )
+        body = element("p", sentence, class_="note")
+    else:
+        stages = list({(guard.stage.name, guard.stage.key): guard.stage for guard in guards}.values())
+        body = join(
+            [
+                *(_rule(guard) for guard in guards[:ROWS]),
+                _benchmarks(guards),
+                *(_found(stage) for stage in stages[:ROWS]),
+                _unchecked(report, guards),
+                _samples(report, stages),
+            ]
+        )
+    return Panel("contamination", "Contamination", lede, body)
+
+
+def _rule(guard: Guard) -> Markup:
+    fields = guard.fields
+    least = decimal_text(exact(decimal_of(fields["coverage"])))
+    verdicts = " or ".join(fields["verdicts"])
+    sentence = (
+        f"Stage {guard.stage.title} compares words without case and punctuation. Where at least {least} of the words "
+        f"of a question, answer, choice or passage that count stand in a document, in order, that is found; an item of "
+        f"fewer than {counted(fields['ngram'], 'word')} only as a whole. For a {verdicts} "
+        f"{ACTIONS.get(fields['action'], shortened(str(fields['action'])))}. A leak has the words as they are, a "
+        "variant other numbers or names, a quotation is text that the benchmark itself has from elsewhere."
+    )
+    if fields["action"] != "tag" and (others := [v for v in VERDICTS if v not in fields["verdicts"]]):
+        sentence += f" Documents with nothing but a {' or '.join(others)} stay and are not counted."
+    return element("p", sentence)
+
+
+def _benchmarks(guards: list[Guard]) -> Markup:
+    given = [(guard, benchmark) for guard in guards for benchmark in guard.benchmarks]
+    rows = [_benchmark(guard, benchmark) for guard, benchmark in given[:ROWS]]
+    columns = ("Benchmark", "Items", "Items too short or plain to find", "Documents", "Fields", "File")
+    words = frozenset({"Items", "Items too short or plain to find", "Fields", "File"})
+    built = table("Benchmarks looked for", Mark.EXACT, columns, rows, words)
+    return join([built, left_out(len(given) - len(rows), "benchmarks")])
+
+
+def _benchmark(guard: Guard, benchmark: Any) -> list[Child]:
+    named = [f"{part} {benchmark[part]!r}" for part in ("question", "answer", "choices", "passage") if benchmark[part]]
+    documents = sum(hits.dropped + hits.cut for hits in hits_of(guard.stage))
+    return [
+        shortened(benchmark["name"]),
+        "not recorded",
+        "not recorded",
+        grouped(documents) if len(guard.benchmarks) == 1 else "with others, see below",
+        shortened(", ".join(named), 300),
+        code(benchmark["digest"]),
+    ]
+
+
+def _found(stage: StageView) -> Markup:
+    came = checked_documents(stage)
+    found = hits_of(stage)
+    rows: list[list[Child]] = [
+        [shortened(h.source), h.verdict, grouped(h.dropped), grouped(h.characters), grouped(h.cut)]
+        for h in found[:ROWS]
+    ]
+    looked = (
+        f"{counted(sum(came.values()), 'document')} of {counted(len(came), 'source')} came into stage {stage.title}. "
+    )
+    if not rows:
+        return element("p", looked, "No item was found in any of them. ", mark(Mark.EXACT))
+    columns = ("Source", "Verdict", "Documents dropped", "Characters dropped", "Documents cut")
+    built = table(f"Found in {stage.title}", Mark.EXACT, columns, rows, frozenset({"Verdict"}))
+    return join([element("p", looked), built, left_out(len(found) - len(rows), "rows")])
+
+
+def _unchecked(report: Report, guards: list[Guard]) -> Markup:
+    names = list(dict.fromkeys(shortened(b["name"]) for guard in guards for b in guard.benchmarks))
+    sources = unchecked_sources(report)
+    passages = [shortened(b["name"]) for guard in guards for b in guard.benchmarks if not b["answer"]]
+    lines = [
+        f"Every benchmark other than {', '.join(names[:ROWS])}: not checked.",
+        "Items too short or too plain to be found: this result does not record how many there are. "
+        "transforms.unprotectable(benchmark) lists them from the benchmark’s file.",
+        "Translations, paraphrases and items of which only the gist is told: not found by words.",
+    ]
+    if any(not guard.is_whole for guard in guards):
+        lines.append("Documents of other branches: a benchmark is looked for in some branches of a Switch only.")
+    if sources:
+        lines.append(f"Sources that came to no such stage: {', '.join(map(shortened, sources[:ROWS]))}.")
+    if passages:
+        lines.append(f"No field for answers was given for {', '.join(passages[:ROWS])}: answers alone are not found.")
+    items = [element("li", line) for line in lines]
+    return element("div", element("h3", "What was not checked"), element("ul", *items), class_="unchecked")
+
+
+def _samples(report: Report, stages: list[StageView]) -> Markup:
+    excerpts = Excerpts.of(report)
+    found = [s for stage in stages for s in stage.samples if is_guard(s["transform"]) and s["kind"] == "dropped"]
+    cards = fitting(found, lambda sample: card(sample, (), excerpts), DUPLICATE_BYTES)
+    heading = element("h3", "Dropped documents to read")
+    if not found:
+        return join([heading, element("p", "No document went because of a benchmark.", class_="note")])
+    rule = (
+        f"Of each verdict the up to {PER_REASON} dropped documents with the lowest digest of their text; spans are "
+        "characters of the document. "
+    )
+    note = element("p", rule, mark(Mark.SAMPLED), class_="note")
+    omitted = left_out(len(found) - len(cards), "documents")
+    return element("div", heading, note, element("div", *cards, class_="cards"), omitted, class_="batch")

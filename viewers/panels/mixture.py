@@ -1,0 +1,145 @@
+"""Mixture over training: weights by step, and for each phase and component what was asked and what the plan draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mixtures.plan import Plan
+from viewers.budget import ROWS
+from viewers.curves import Stretch, strip
+from viewers.identities import identity_line
+from viewers.loading import Report
+from viewers.markup import Child, Markup, element, join
+from viewers.numbers import counted, fixed, grouped, rounded, share
+from viewers.panels.panel import Panel
+from viewers.shares import PhaseShares, Share, phases_of, plan_identities
+from viewers.tables import Group, Mark, code, facts, left_out, mark, table
+from viewers.visible import shortened
+
+
+def mixture(report: Report) -> Panel | None:
+    """Return the panel; None for a result without a plan."""
+    plan = report.plan
+    if plan is None:
+        return None
+    phases = phases_of(plan)
+    drawn, order = plan.draws(), [component.name for component in plan.components]
+    order.sort(key=lambda name: (-drawn[name], name))
+    body = join(
+        [
+            _opening(plan),
+            _picture(phases[:ROWS], order[:ROWS]),
+            _table(plan, phases[:ROWS], order[:ROWS]),
+            left_out(max(len(order) - ROWS, 0), "components"),
+            left_out(max(len(phases) - ROWS, 0), "phases"),
+            _sums(plan, phases),
+            _facts(report, plan),
+        ]
+    )
+    lede = (
+        "Look for a share that is not the one asked for, and for components read more than a few times: text that is "
+        "read again and again teaches less each time."
+    )
+    return Panel("mixture", "Mixture over training", lede, body)
+
+
+def _opening(plan: Plan) -> Markup:
+    sentence = (
+        f"{counted(plan.steps, 'step')} of {counted(plan.batch, 'sequence')} of {grouped(plan.sequences.length)} "
+        f"tokens: {grouped(sum(plan.tokens_read().values()))} tokens read from "
+        f"{counted(len(plan.components), 'component')} in {counted(len(plan.segments), 'phase')}. "
+    )
+    return element("p", sentence, mark(Mark.EXACT), class_="opening")
+
+
+def _picture(phases: Sequence[PhaseShares], order: Sequence[str]) -> Markup:
+    found = [{share.component.name: share for share in phase.shares} for phase in phases]
+    most = max(((s.weight, p.weights) for p in phases for s in p.shares), key=lambda pair: pair[0] / pair[1])
+    items = []
+    for name in order:
+        mine = [(phase, shares[name]) for phase, shares in zip(phases, found, strict=True)]
+        stretches = [Stretch(p.first, p.stop, s.weight, p.weights, s.drawn, p.length) for p, s in mine]
+        value = " → ".join(share(s.drawn, p.length) for p, s in mine[:4]) + (" → …" if len(mine) > 4 else "")
+        label, shown = element("span", shortened(name), class_="label"), element("span", value, class_="value")
+        items.append(element("li", label, strip(stretches, most), shown))
+    named = [f"{shortened(p.name, 40)}: steps {grouped(p.first)} to {grouped(p.stop - 1)}" for p in phases]
+    keys = [element("span", element("span", class_=f"key {tone}"), text) for tone, text in LEGEND]
+    caption = element("figcaption", "Share of each component by step", element("span", *keys, class_="legend"))
+    scale = f"The height of a strip is a share of {share(*most)}. "
+    note = element("p", scale, "Phases, left to right: ", "; ".join(named), ".", class_="note")
+    return element("figure", caption, element("ul", *items), note, class_="bars strips")
+
+
+LEGEND = (("dropped", "asked"), ("kept", "drawn"))
+
+
+def _table(plan: Plan, phases: Sequence[PhaseShares], order: Sequence[str]) -> Markup:
+    groups = []
+    for phase in phases:
+        mine = {share.component.name: share for share in phase.shares}
+        cut = "" if phase.length == phase.planned else f", cut from {counted(phase.planned, 'sequence')}"
+        title = f"{shortened(phase.name)}: {counted(phase.stop - phase.first, 'step')}{cut}"
+        groups.append(Group(title, [_row(phase, mine[name]) for name in order]))
+    if len(phases) > 1:
+        groups.append(Group("all phases", _whole(plan, order)))
+    columns = ("Component", "Asked", "Drawn", "Sequences", "Tokens read", "Tokens available", "Epochs")
+    return table("Components by phase", Mark.EXACT, columns, groups)
+
+
+def _row(phase: PhaseShares, one: Share) -> list[Child]:
+    return [
+        shortened(one.component.name),
+        share(one.weight, phase.weights),
+        share(one.drawn, phase.length),
+        grouped(one.drawn),
+        grouped(one.tokens),
+        grouped(one.component.tokens),
+        _epochs(one.drawn, one.component.sequences),
+    ]
+
+
+def _whole(plan: Plan, order: Sequence[str]) -> list[list[Child]]:
+    drawn, tokens = plan.draws(), plan.tokens_read()
+    components = {component.name: component for component in plan.components}
+    return [
+        [
+            shortened(name),
+            "–",
+            share(drawn[name], len(plan)),
+            grouped(drawn[name]),
+            grouped(tokens[name]),
+            grouped(components[name].tokens),
+            _epochs(drawn[name], components[name].sequences),
+        ]
+        for name in order
+    ]
+
+
+def _epochs(drawn: int, sequences: int) -> str:
+    return fixed(rounded(drawn, sequences, 2), 2) if sequences else "–"
+
+
+def _sums(plan: Plan, phases: Sequence[PhaseShares]) -> Markup:
+    where = ["plan", "plan", "plan", *(shortened(phase.name, 60) for phase in phases)]
+    found = list(zip(where, plan_identities(plan, phases), strict=True))
+    lines = [identity_line(name, identity) for name, identity in found[:ROWS]]
+    title = element("p", "The sums ", mark(Mark.EXACT), class_="sums-title")
+    return element("div", title, element("ul", *lines, class_="identities"), class_="sums")
+
+
+def _facts(report: Report, plan: Plan) -> Markup:
+    held = [f"{shortened(v.name)} ({counted(v.tokens, 'token')})" for v in plan.validation[:ROWS]]
+    positions = len(plan) * plan.sequences.length
+    pairs: list[tuple[str, Child]] = [
+        ("Plan", code(plan.digest)),
+        *((shortened(name).capitalize(), code(digest)) for name, digest in list(report.batches.items())[:ROWS]),
+        ("Steps", grouped(plan.steps)),
+        ("Batch", counted(plan.batch, "sequence")),
+        ("Sequence", f"{grouped(plan.sequences.length)} tokens"),
+        ("Padding", f"{grouped(positions - sum(plan.tokens_read().values()))} of {counted(positions, 'position')}"),
+        ("Seed", str(plan.seed)),
+        ("Tokenizer", code(plan.tokenizer)),
+        ("Held-out caches", ", ".join(held) or "none"),
+    ]
+    pairs += [("Agrees with plan", f"{past.plan} up to step {grouped(past.steps)}") for past in plan.earlier[:ROWS]]
+    return facts(pairs)
