@@ -43,7 +43,7 @@ __all__ = ["QUESTION", "road", "run_road", "text_of", "tree", "write_raw"]
 WORDS = [
     f"{a}{b}" for a in ("ka", "lö", "mi", "su", "te", "vó", "ra", "nu") for b in ("ren", "tal", "mos", "bik", "dún")
 ]
-SIGNS = ("🌊", "。", "—", "你好", "ß", "<|endoftext|>", "\t", "x\u0301")
+SIGNS = ("🌊", "。", "—", "你好", "ß", "<|endoftext|>", "\t", "x\u0301", "\x1b[1m", "\u202e")
 FAMILIES = 45
 QUESTION = (
     "A ferry carries 24 passengers and 6 bicycles on each crossing of the fjord. If it crosses 9 times on Saturday and "

@@ -1,0 +1,238 @@
+"""The commands on a plan: exit statuses, what is printed, and that errors say what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from curate.command_line import main
+from curate.run import run
+from mixtures import Plan, explain, locate
+from tests.curate.corpus import small_outputs, write_corpus
+from tests.road.corpus import road, run_road, write_raw
+
+RECIPE = str(Path(__file__).parents[1] / "road" / "corpus.py")
+
+
+@pytest.fixture(scope="module")
+def raw(memory: Path) -> Path:
+    return write_raw(memory / "commanded")
+
+
+@pytest.fixture(scope="module")
+def store(raw: Path, memory: Path) -> Path:
+    """A finished store; nobody writes to it."""
+    return run_road(raw, memory / "commanded store").folder.parent
+
+
+@pytest.fixture(scope="module")
+def plan(store: Path) -> Plan:
+    return Plan.load(next(store.glob("road-*/plan.json")))
+
+
+@pytest.fixture
+def moved(raw: Path, tmp_path: Path) -> Path:
+    """A copy of the corpus, to change."""
+    shutil.copytree(raw, tmp_path / "raw")
+    return tmp_path / "raw"
+
+
+def test_explain_prints_the_components_and_chunks_of_a_step(
+    store: Path, plan: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", str(store), "--step", "120"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("step 120, phase last, sequences 960 to 967\n")
+    assert printed == f"{explain(plan, 120)}\n" and "notes, pass" in printed
+
+
+def test_batch_prints_rows_with_documents_apart_and_control_characters_escaped(
+    store: Path, plan: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = ""
+    for step in range(12):
+        assert main(["batch", str(store), "--step", str(step), "--rows", "8"]) == 0
+        printed += capsys.readouterr().out
+    assert printed.count("── step 3, row ") == 8
+    assert re.findall(r"^   \[2\] [0-9]+ tokens: ", printed, re.MULTILINE)
+    assert "<|endoftext|>" in printed and "karen" in printed
+    assert "\\u001b[1m" in printed and "\\u202e" in printed and "\\u0009" in printed
+    assert not {"\x1b", "\u202e", "\t"} & set(printed)
+    counts = [int(found) for found in re.findall(r"^   \[[0-9]+\] ([0-9]+) tokens", printed, re.MULTILINE)]
+    places = [row for step in range(12) for row in explain(plan, step).rows]
+    assert sum(counts) == sum(place.stop - place.start for place in places)
+    assert main(["batch", str(store), "--step", "3"]) == 0
+    assert capsys.readouterr().out.count("── step") == 4
+
+
+def test_trace_prints_document_record_and_characters_and_replays(
+    store: Path, raw: Path, plan: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["trace", str(store), "--step", "5", "--row", "2", "--token", "7"]
+    place = locate(plan, 5, 2, 7)
+    assert main(command) == 0
+    plain = capsys.readouterr().out
+    assert plain.startswith("step 5, row 2, token 7: id ") and "⟦" in plain
+    assert f"component {place.component}, pass {place.epoch}, chunk {place.chunk}, token {place.token} of" in plain
+    assert re.search(r"record: [a-z0-9./]+, \w+ [0-9]+, length [0-9]+", plain)
+    assert main([*command, "--replay", RECIPE, "--set", f"root={raw}"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(plain) and "replayed: the same text, the token stands for '" in printed
+
+
+def test_trace_escapes_what_a_document_holds(store: Path, plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = ""
+    for step in range(0, plan.steps, 8):
+        for row in ("0", "5"):
+            assert main(["trace", str(store), "--step", str(step), "--row", row, "--token", "9"]) == 0
+            seen += capsys.readouterr().out
+    assert "\\u001b[1m" in seen and "\\u202e" in seen and not {"\x1b", "\u202e", "\t"} & set(seen)
+
+
+def component_step(plan: Plan, cell: str) -> tuple[str, str]:
+    """Return the first step and row of a component."""
+    return next(
+        (str(step), str(row))
+        for step in range(plan.steps)
+        for row, place in enumerate(explain(plan, step).rows)
+        if place.component == cell
+    )
+
+
+def replay_of(store: Path, plan: Plan, cell: str, *more: str) -> int:
+    step, row = component_step(plan, cell)
+    return main(["trace", str(store), "--step", step, "--row", row, "--token", "3", "--replay", RECIPE, *more])
+
+
+def test_replay_after_the_raw_file_was_changed_exits_1_and_says_so(
+    store: Path, plan: Plan, moved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (moved / "notes").iterdir():
+        path.write_text(path.read_text("utf-8").replace("ren ", "REN "), "utf-8")
+    assert replay_of(store, plan, "notes", "--set", f"root={moved}") == 1
+    assert "replayed: ANOTHER TEXT, digest " in capsys.readouterr().err
+
+
+def test_replay_after_the_raw_file_is_gone_exits_3_and_says_so(
+    store: Path, plan: Plan, moved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(moved / "pages")
+    assert replay_of(store, plan, "pages", "--set", f"root={moved}") == 3
+    assert "is no longer there: give the root that it was read from" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ((), "missing a required argument: 'root'"),
+        (("--set", "root"), "give NAME=VALUE"),
+        (("--set", "rot=x"), "has no setting rot"),
+    ],
+)
+def test_replay_with_wrong_settings_exits_2_and_says_what_to_do(
+    store: Path, plan: Plan, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], says: str
+) -> None:
+    assert replay_of(store, plan, "notes", *more) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["explain", "--step", "9999"], "step 9999 is not in range("),
+        (["batch", "--step", "-1"], "step -1 is not in range("),
+        (["trace", "--step", "0", "--row", "8", "--token", "0"], "row 8 is not in range(8)"),
+        (["trace", "--step", "0", "--row", "0", "--token", "32"], "token 32 is not in range(32)"),
+        (["trace", "--step", "0", "--row", "0", "--token", "0", "--replay", "none.py"], "none.py is not a file"),
+        (["train", "--run", "unused", "--width", "7"], "width is a positive multiple of 64"),
+    ],
+)
+def test_wrong_use_exits_2_and_says_what_to_do(
+    store: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert main([arguments[0], str(store), *arguments[1:]]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["explain", "batch"])
+def test_store_whose_recipe_has_no_mixture_exits_2_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    run(small_outputs(write_corpus(tmp_path / "in")), tmp_path / "store", name="small", runner="local")
+    capsys.readouterr()
+    assert main([command, str(tmp_path / "store"), "--step", "0"]) == 2
+    assert "has no plan: its recipe gives no mixture to Outputs(…)" in capsys.readouterr().err
+
+
+def test_folder_without_a_result_exits_2_and_says_what_to_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", str(tmp_path), "--step", "0"]) == 2
+    assert "holds no result of a recipe: run one with curate run" in capsys.readouterr().err
+
+
+def test_damaged_plan_or_cache_exits_3_and_names_the_file(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(store, tmp_path / "store")
+    plan = next((tmp_path / "store").glob("road-*/plan.json"))
+    content = plan.read_bytes()
+    plan.write_bytes(content.replace(b'"seed":11', b'"seed":12'))
+    assert main(["explain", str(tmp_path / "store"), "--step", "0"]) == 3
+    assert "plan.json" in capsys.readouterr().err
+    plan.write_bytes(content)
+    assert main(["explain", str(tmp_path / "store"), "--step", "0"]) == 0
+    cache = next((tmp_path / "store" / "caches").glob("notes-*/cache.json"))
+    cache.write_bytes(cache.read_bytes()[:-9])
+    assert main(["batch", str(tmp_path / "store"), "--step", "0"]) == 3
+    assert "cache.json" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_train_writes_a_log_goes_on_where_it_was_stopped_and_ends_the_same(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", str(store), "--run", str(tmp_path / "run"), "--steps", "4", "--width", "64", "--held-out", "2"]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    assert first.startswith("step 4, state ") and first.endswith("log.jsonl\n")
+    log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text("utf-8").splitlines()]
+    text = json.dumps(log)
+    assert all(name in text for name in ("letters", "notes", "pages", "loss"))
+    assert main(command) == 0
+    assert capsys.readouterr().out == first
+    assert main([*command, "--steps", "5"]) == 3
+    assert "steps" in capsys.readouterr().err  # another budget is another schedule: the field is named
+
+
+@pytest.mark.slow
+def test_compare_of_two_stores_prints_a_table_and_a_verdict(
+    store: Path, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(store, tmp_path / "other")
+    other = run_road(raw, tmp_path / "other", outputs=road(root=raw, second=9.0))
+    assert len(list((tmp_path / "other").glob("road-*/plan.json"))) == 2  # the one that ran last is taken
+    capsys.readouterr()
+    command = ["compare", str(store), str(other.folder.parent), "--seeds", "3", "--steps", "3", "--held-out", "2"]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "3 paired seeds" in printed and printed.splitlines()[-1].startswith("verdict: ")
+    assert all(re.search(rf"^{cell} +[+-]0\.[0-9]+ ", printed, re.MULTILINE) for cell in ("letters", "notes", "pages"))
+
+
+def test_compare_of_what_cannot_be_compared_exits_2_and_says_why(
+    store: Path, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(store), str(store)]) == 2
+    assert "takes two stores" in capsys.readouterr().err
+    assert main(["compare", str(store), str(tmp_path / "none")]) == 2
+    assert "holds no result of a recipe" in capsys.readouterr().err
+    shutil.copytree(store, tmp_path / "other")
+    run_road(raw, tmp_path / "other", outputs=road(root=raw, second=9.0))
+    capsys.readouterr()
+    assert main(["compare", str(store), str(tmp_path / "other"), "--seeds", "2", "--steps", "2"]) == 2
+    assert "at least 3 different seeds" in capsys.readouterr().err
