@@ -180,6 +180,7 @@ WAYS: Final[dict[str, Way]] = {
     "split by foreign words": split_by_foreign,
     "inside 10,000 words": as_it_is,
 }
+PEER_WAYS: Final = ("verbatim", "re-wrapped", "re-cased", "without punctuation", "5 % edited", "every 10th word")
 PLAIN_WAYS: Final = tuple(WAYS)[:8]
 """The ways that change no word."""
 
@@ -382,6 +383,30 @@ def _told(finding: Finding, text: str) -> str:
     )
 
 
+def peers(hosts: Sequence[str], texts: pa.LargeStringArray, count: int) -> dict[str, dict[str, Any]]:
+    """Return what other tools do on some of the same cases and on a slice of the corpus."""
+    from benchmarks.contamination_peers import PEERS
+
+    items = [item for benchmark in benchmarks() for item in benchmark.items()]
+    planted = [case for case in cases(count, hosts) if length_class(case) == "≥ 20" and case.way in PEER_WAYS]
+    some: list[str] = texts.slice(0, max(1, len(texts) // 20)).to_pylist()
+    size = sum(len(text.encode()) for text in some) / 1e6
+    result: dict[str, dict[str, Any]] = {}
+    for name, make in PEERS.items():
+        peer = make(items)
+        hits: dict[str, list[bool]] = defaultdict(list)
+        for case, hit in zip(planted, peer([case.text for case in planted]), strict=True):
+            hits[case.way].append(hit)
+        start = time.process_time()
+        flags = peer(some)
+        rate = size / (time.process_time() - start)
+        recall = {way: round(sum(mine) / len(mine), 3) for way, mine in hits.items()}
+        share = round(sum(flags) / len(flags), 3)
+        result[name] = {"MB/s": round(rate, 2), "recall, ≥ 20 words": recall, "corpus flagged": share}
+        print(f"{name}: {rate:.2f} MB/s, {share:.1%} of {len(some)} corpus documents flagged, {recall}")
+    return result
+
+
 def checks_of(
     table: dict[str, dict[str, tuple[int, int]]],
     other: dict[str, Flagged],
@@ -447,6 +472,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"corpus: {len(hits)} findings in {len(texts)} documents; {rate:.1f} MB/s; index in {loading:.2f} s")
     if options.hits:
         print("\n".join(["corpus:", *hits, "other half:", *told]))
+    others = peers(hosts, texts, CASES[options.size] // 4) if options.peers else {}
     checks = checks_of(table, other, changed, rate)
     for check, (value, bound, holds) in checks.items():
         print(f"{check:45} {value:10} {bound:12} {'holds' if holds else 'FAILS'}")
@@ -454,8 +480,8 @@ def main(arguments: list[str] | None = None) -> int:
         "name": "decontamination",
         "unit": "MB/s",
         "ours": round(rate, 1),
-        "peers": {},
-        "ratio": None,
+        "peers": others,
+        "ratio": round(rate / max(peer["MB/s"] for peer in others.values()), 1) if others else None,
         "recall": {way: {c: round(f / n, 3) for c, (f, n) in mine.items() if n} for way, mine in table.items()},
         "corpus_findings": len(hits),
         "index_seconds": round(loading, 2),
