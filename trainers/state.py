@@ -36,8 +36,7 @@ class State(eqx.Module):
 def init_state(config: Config) -> State:
     """Return the state before the first update."""
     model = init_model(config.model, config.seed)
-    optimizer = jax.jit(make_optimizer(config).init)(model)
-    return State(model, optimizer, jnp.zeros((), jnp.int32))
+    return State(model, make_optimizer(config).init(model), jnp.zeros((), jnp.int32))
 
 
 def arrays(state: State) -> NamedArrays:

@@ -1,0 +1,37 @@
+"""Trains the tiny model in the folder given, and kills itself where told: python … FOLDER [POINT COUNT]."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from tests.trainers.synthetic import MarkovLoader, held_out, tiny
+from trainers.train import train
+
+
+def run(folder, failpoint=lambda point: None, **changed):
+    """Train as all these tests do: checkpoints every 4 of 10 updates, validation every 5."""
+    arguments = {
+        "loader": MarkovLoader(),
+        "config": tiny(10),
+        "validation": {"markov": held_out(2), "other": held_out(2, salt=7)},
+        "validate_every": 5,
+        "checkpoint_every": 4,
+    }
+    return train(folder=Path(folder), failpoint=failpoint, **(arguments | changed))
+
+
+def main(folder, *kill):
+    """Run; at the time that the point is reached as often as told, die."""
+    left = [int(kill[1]) if kill else 0]
+
+    def failpoint(reached):
+        left[0] -= bool(kill) and reached == kill[0]
+        if kill and not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    print(run(folder, failpoint).digest)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
