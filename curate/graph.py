@@ -256,11 +256,17 @@ def deduplicate(
         name: of the stage.
 
     Raises:
-        ConfigurationError: no dataset, or a share outside 0 … 1, or a source that is not there.
+        ConfigurationError: no dataset, a source that comes in twice or is not there, or a share outside 0 … 1.
     """
     if not datasets:
         raise ConfigurationError("deduplicate() needs at least one dataset")
-    sources = {source for dataset in datasets for source in dataset.sources}
+    named = [source for dataset in datasets for source in dataset.sources]
+    if repeated := sorted({source for source in named if named.count(source) > 1}):
+        raise ConfigurationError(
+            f"deduplicate(): the source {repeated[0]!r} comes in twice, and its ids with it. Give each dataset once, or "
+            "read the files under another source name"
+        )
+    sources = set(named)
     shares = tuple(sorted((source, str(share)) for source, share in (max_removed or {}).items()))
     for source, share in shares:
         if source not in sources or not 0 <= float(share) <= 1:

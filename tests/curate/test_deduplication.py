@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from blake3 import blake3
 
-from curate import Column, Outputs, deduplicate, exchange, read_jsonl, read_parquet
+from curate import Column, Outputs, deduplicate, exchange, field, read_jsonl, read_parquet
 from curate import Dataset as Described
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
@@ -340,3 +340,9 @@ def test_licence_texts_through_the_engine_equal_the_rule_in_memory(
     assert sorted(texts(result.outputs["texts"])) == sorted(
         name for n, name in enumerate(names) if n not in memory.keeper and n not in memory.exact
     )
+
+
+def test_deduplicate_given_one_source_twice_is_refused(tmp_path: Path) -> None:
+    one = read_jsonl(tmp_path, source="one")
+    with pytest.raises(ConfigurationError, match="'one' comes in twice"):
+        deduplicate(one, one.where(field("text") != "", reason="empty"))
