@@ -27,7 +27,7 @@ demo: setup
 	$(VENV)/bin/python -m examples.demo_data $(DATA) $(if $(PAGES),--pages $(PAGES))
 	$(VENV)/bin/curate run examples/demo.py --store $(STORE) --runner $(RUNNER) --set data=$(DATA)
 	$(VENV)/bin/curate verify $(STORE)
-	$(VENV)/bin/curate train $(STORE) --run $(RUN) --steps $(STEPS)
+	$(VENV)/bin/curate train $(STORE) --run $(RUN) --steps $(STEPS) --width 64
 	@$(VENV)/bin/curate report $(STORE) --run $(RUN)
 
 test: setup lint
