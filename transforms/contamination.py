@@ -157,8 +157,10 @@ class Decontaminate:
         return with_columns(schema, CONTAMINATION) if self.action == "tag" else schema
 
     def ready(self) -> None:
-        """Raise `BenchmarkError` where a benchmark cannot be used: asked before any work is done."""
+        """Raise `BenchmarkError` where a benchmark cannot be used, and compile the kernels: before any work is done."""
         load_index(self._named)
+        some = [item.question or item.passage for item in self._named[0].items()[:20]]
+        self.findings(pa.array(some, pa.large_string()))
 
     def protection(self) -> tuple[Protection, ...]:
         """Return how much of each benchmark is checked at all."""

@@ -83,7 +83,7 @@ class Index:
     units: Units
     seeds: Seeds
     needs: Integers
-    counting: Integers  # words of each unit that count
+    counting: Integers  # words of each unit that count; 0 where it is to be found as a whole, however long
     total: Integers  # what they weigh together
 
 
@@ -134,8 +134,9 @@ def build_index(benchmarks: tuple[Benchmark, ...], read: Sequence[tuple[int, Ite
     """Return the index of the items `read`, each with the number of its benchmark."""
     distinct, place = distinct_items([item for _, item in read])
     single = survey_texts(list(single_texts(distinct)), NOTHING)
-    weigh_quotations(single)
+    quoting = weigh_quotations(single)
     used, counting = protected(single)
+    counting[quoting] = 0
     asked = {single.texts[t].item for t in np.flatnonzero(used).tolist() if single.texts[t].part == QUESTION}
     joined = survey_texts(list(joined_texts(distinct, asked)), single.known)
     used_too, counting_too = protected(joined)

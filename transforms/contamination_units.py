@@ -14,7 +14,8 @@ What counts (all rules are of the benchmarks alone, so the index is a function o
   is to compute tells two exercises apart, "write a function to" does not;
 - a unit is protected if at least `LEAST_WORDS` words count, `LEAST_RARE` of them rare, of `LEAST_CHARACTERS` characters
   or more together (answers, passages and quotations: `LEAST_APART` words: they say less about where they are from);
-- in a question with a quotation of at least `LEAST_APART` words, the words outside it count, if enough are left.
+- in a question with quotations of at least `LEAST_QUOTED` words, the words outside them count, if enough are left; if
+  not, the question is found only as a whole: "Who said, …?" is not asked by every page with the saying.
 
 Invariants: a pure function of the items. Cost: 10 µs an item; at most `LONGEST` words of a unit are used.
 """
@@ -44,6 +45,7 @@ COMMON: Final = 10
 LEAST_WORDS: Final = 8
 LEAST_CHARACTERS: Final = 24
 LEAST_APART: Final = 20
+LEAST_QUOTED: Final = 8
 LEAST_RARE: Final = 2
 RARE: Final = 3
 RARE_SHARE: Final = 100
@@ -175,7 +177,7 @@ def _is_among(values: Hashes, few: Hashes) -> Flags:
 
 
 def _quoted(question: str) -> list[tuple[int, int]]:
-    """Return where, in bytes, quotations stand that may have `LEAST_APART` words; triple marks are code."""
+    """Return where, in bytes, quotations stand that may have `LEAST_QUOTED` words; triple marks are code."""
     spans: list[tuple[int, int]] = []
     if not any(mark in question for mark in '"\u201c\u00ab'):
         return spans
@@ -187,14 +189,15 @@ def _quoted(question: str) -> list[tuple[int, int]]:
             end = text.find(closing, start)
             if end < 0:
                 break
-            if text.count(b" ", start, end) >= LEAST_APART - 1:
+            if text.count(b" ", start, end) >= LEAST_QUOTED - 1:
                 spans.append((start, end))
             position = end + len(closing)
     return spans
 
 
-def weigh_quotations(survey: Survey) -> None:
-    """Let only the words outside quotations count, in questions where enough of them do."""
+def weigh_quotations(survey: Survey) -> Flags:
+    """Let only the words outside quotations count, where enough of them do; return which questions are others."""
+    others = np.zeros(len(survey.texts), np.bool_)
     for number, text in enumerate(survey.texts):
         if text.part == QUESTION and (spans := _quoted(text.text)):
             mine = slice(survey.first[number], survey.last[number])
@@ -202,8 +205,10 @@ def weigh_quotations(survey: Survey) -> None:
             outside = np.ones(len(starts), np.uint8)
             for start, end in spans:
                 outside[(starts >= start) & (starts < end)] = 0
-            if int(((survey.weight[mine] * outside) > 0).sum()) >= LEAST_WORDS:
+            others[number] = int(((survey.weight[mine] * outside) > 0).sum()) < LEAST_WORDS
+            if not others[number]:
                 survey.weight[mine] *= outside
+    return others
 
 
 def protected(survey: Survey) -> tuple[Flags, Integers]:

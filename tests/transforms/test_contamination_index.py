@@ -87,6 +87,14 @@ def test_quoted_words_do_not_count_where_enough_others_do() -> None:
     assert 0 not in weights(code, 0)[1:30]
 
 
+def test_question_that_hangs_on_a_saying_is_found_as_a_whole_only(tmp_path: Path) -> None:
+    saying = "a lantern in the harbour is worth two on the glacier when the walnut falls"
+    transform = Decontaminate(write_benchmark(tmp_path, [{"question": f'Who said, "{saying}"?'}], "saying"))
+    texts = [f"{HOST} As they say, {saying}.", f"{HOST} Who said: {saying}?"]
+    found = transform.findings(pa.array(texts, pa.large_string()))
+    assert {row: mine[0].verdict for row, mine in found.items()} == {1: "leak"}
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_smallest_benchmarks_are_found(tmp_path: Path, count: int) -> None:
     items: list[dict[str, object]] = [{"question": str(item["question"])} for item in ITEMS[:count]]
