@@ -1,19 +1,21 @@
 """Training runs that a report is given: losses by step from `log.jsonl`, without anything of the clock or the host.
 
-A log is an input like any other: what is no finite number is left out and counted. Memory: the log.
+A log is an input like any other: what is no number of a reasonable size is left out and counted. Memory: the log.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from curate.configuration import ConfigurationError
 from mixtures.plan import Plan
 from trainers.log import Line, read_log
+
+LARGEST: Final = 2**40
+"""Steps and losses beyond it are none; nor is a loss that is infinite or not a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,10 @@ def trains_on(plan: Plan | None, run: RunView) -> bool:
 
 
 def _curve(lines: Iterable[Line]) -> Curve:
-    found = [(line["step"], line["loss"]) for line in lines if _is_finite(line["loss"]) and type(line["step"]) is int]
+    found = [(line["step"], line["loss"]) for line in lines if _is_point(line["step"], line["loss"])]
     return Curve(tuple(step for step, _ in found), tuple(float(loss) for _, loss in found))
 
 
-def _is_finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
+def _is_point(step: object, loss: object) -> bool:
+    is_loss = isinstance(loss, (int, float)) and abs(loss) <= LARGEST
+    return is_loss and isinstance(step, int) and 0 <= step <= LARGEST

@@ -10,6 +10,7 @@ import pytest
 from curate.store import Store
 from tests.viewers.browser import Browser, find_chromium
 from tests.viewers.stores import Made, make_store
+from tests.viewers.token_stores import SHELF, make_token_store, write_run
 from viewers import write_report
 
 
@@ -26,6 +27,22 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def page(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     return write_report(Store(made.root), made.folder, path)
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make_token_store(tmp_path_factory.mktemp("tokens"))
+
+
+@pytest.fixture(scope="session")
+def logged(trained: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("runs") / "run <1>", str(trained.result.plan), ["web", SHELF])
+
+
+@pytest.fixture(scope="session")
+def token_page(trained: Made, logged: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "tokens.html"
+    return write_report(Store(trained.root), trained.folder, path, runs=[logged])
 
 
 @pytest.fixture(scope="session")

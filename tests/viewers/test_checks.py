@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from tests.viewers.stores import documents, report, stage
-from viewers.checks import Verdict, check_report
+from viewers.checks import check_report
 from viewers.flows import flow_of
 from viewers.loading import Report
 from viewers.totals import path_to, total_identities
+from viewers.verdict import Verdict
 
 READING = {
     "records": {"read": {"count": 12, "stored": 1200}},
@@ -39,6 +40,7 @@ IDS = [
     "optout-checked",
     "deduplicated",
     "pairs-compared",
+    "benchmarks-checked",
 ]
 
 
@@ -67,7 +69,7 @@ def test_checks_sound_result_fails_nothing() -> None:
     found = verdicts(result())
     warned = {name for name, verdict in found.items() if verdict is Verdict.WARN}
     assert Verdict.FAIL not in found.values()
-    assert warned == {"licences-known", "optout-checked", "deduplicated"}
+    assert warned == {"licences-known", "optout-checked", "deduplicated", "benchmarks-checked"}
 
 
 @pytest.mark.parametrize(

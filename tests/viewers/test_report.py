@@ -127,7 +127,7 @@ def test_report_rights_equal_the_statistics(made: Made, cells: dict[str, list[li
     ]
     found = [[*row[:4], row[5]] for row in cells[f"Licences of {shown('docs <&>')}"][1:]]
     assert sorted(found) == sorted(expected) and len(found) == 3
-    answers = {row[0]: row[1:] for row in cells["Opt-out signals: answers and documents"][1:]}
+    answers = {row[0]: row[1:] for row in cells[f"Opt-out signals of {shown('docs <&>')}: answers and documents"][1:]}
     for source, signals in optout.items():
         assert answers[shown(source)] == [f"not checked {grouped(signals[s]['not checked'])}" for s in SIGNALS]
 

@@ -51,7 +51,7 @@ def _output(name: str, stage: StageView, order: Sequence[str]) -> Markup:
             _picture(name, found.licences),
             built,
             left_out(len(found.licences) - len(rows), "rows"),
-            _optouts(found.optouts),
+            _optouts(name, found.optouts),
         ]
     )
 
@@ -83,7 +83,7 @@ def _licence(row: Licence, documents: int) -> list[Child]:
     ]
 
 
-def _optouts(optouts: tuple[OptOut, ...]) -> Markup | None:
+def _optouts(name: str, optouts: tuple[OptOut, ...]) -> Markup | None:
     if not optouts:
         return None
     found_signals = {row.signal for row in optouts}
@@ -97,5 +97,7 @@ def _optouts(optouts: tuple[OptOut, ...]) -> Markup | None:
         for source, found in list(answers.items())[:ROWS]
     ]
     columns = ("Source", *(SIGNALS.get(signal, shortened(signal)) for signal in signals))
-    built = table("Opt-out signals: answers and documents", Mark.EXACT, columns, rows, frozenset(columns))
+    built = table(
+        f"Opt-out signals of {shortened(name)}: answers and documents", Mark.EXACT, columns, rows, frozenset(columns)
+    )
     return join([built, left_out(len(answers) - len(rows), "sources")])
