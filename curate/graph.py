@@ -263,8 +263,8 @@ def deduplicate(
     named = [source for dataset in datasets for source in dataset.sources]
     if repeated := sorted({source for source in named if named.count(source) > 1}):
         raise ConfigurationError(
-            f"deduplicate(): the source {repeated[0]!r} comes in twice, and its ids with it. Give each dataset once, or "
-            "read the files under another source name"
+            f"deduplicate(): the source {repeated[0]!r} comes in twice, and its ids with it. Give each dataset once, "
+            "or read the files under another source name"
         )
     sources = set(named)
     shares = tuple(sorted((source, str(share)) for source, share in (max_removed or {}).items()))
