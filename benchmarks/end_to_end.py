@@ -1,0 +1,282 @@
+"""From web archives to token caches: the whole way on real pages, stage by stage, checked, with datatrove beside it.
+
+    python -m benchmarks.end_to_end [--size small|full|tiny] [--peers] [--runner local|ray]
+
+Input: the Common Crawl sample of 2008 and pages of ../shared/data/extraction written as WARC, every tenth once more
+under another address with a paragraph added. Where ../shared is absent it says so and ends. The way: text by
+trafilatura, English by lid.176 (.65), Gopher's repetition and quality filters, exact and near duplicates (MinHash, .8),
+ids of gpt2's tokenizer. Datasets are made real between the stages of the table, so that each can be measured.
+
+Rates are of CPU time of this process, all threads, kernels compiled before; with `--runner ray`, of the clock with two
+workers. MB are 10^6 bytes of HTTP responses as they lie in the archives, unpacked. Checks, each of which can fail:
+every count and byte of the store is verified, ids equal those of `tokenizers` document by document, no two surviving
+texts of a sample have a Jaccard similarity of .8, texts are kept and copies are not. The last line is one JSON object;
+the exit status is 1 when a check fails.
+
+`--peers` runs datatrove's steps on the same files in this process (`benchmarks.end_to_end_peer` says which of them).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tokenizers
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+from curate import Dataset, Outputs, deduplicate, read_warc, tokenize
+from curate.caches import TokenCache
+from curate.digests import text_digest
+from curate.run import Result, run
+from curate.verify import verify
+from examples.web_archive import encode_page, gzip_member, response_record
+from transforms.extraction import ExtractText
+from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.language import Language
+from transforms.minhash import MinHash, shingle_sets
+from transforms.normalise import NormalizeText
+from transforms.tokens import Tokenizer
+
+DATA: Final = Path(__file__).parents[2] / "shared" / "data"
+ARCHIVE: Final = DATA / "warc" / "commoncrawl-2008" / "sample.warc.gz"
+TOKENIZER: Final = DATA / "tokenizers" / "gpt2.tokenizer.json"
+MODEL: Final = DATA / "lid" / "lid.176.ftz"
+EOS: Final = "<|endoftext|>"
+SETS: Final = ("aeb", "wcxb_dev", "wcxb_dev2")
+SIZES: Final = {"tiny": 12, "small": 90, "full": 1_000}
+"""Pages of each set at most."""
+FILE_PAGES: Final = 200
+NEAR: Final = 0.8
+SAMPLED: Final = 400
+"""Documents whose ids are compared, and whose pairs are."""
+LANGUAGES: Final = {"en": 0.65}
+PACKAGES: Final = ("numpy", "numba", "pyarrow", "trafilatura", "fastwarc", "tokenizers", "tensorstore", "datatrove")
+
+TITLES: Final = {"read web": "read, extract", "language": "normalise, language"}
+
+Check = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one row of the table says: seconds, and how many pages or documents came in and went out."""
+
+    name: str
+    seconds: float
+    came: int
+    left: int
+
+
+def pages_of(name: str, count: int) -> Iterator[tuple[str, bytes]]:
+    """Yield (address, HTML) of the first pages of a set, every tenth once more with a paragraph added."""
+    table = pq.read_table(DATA / "extraction" / f"{name}.parquet", columns=["id", "url", "html"]).slice(0, count)
+    for number, row in enumerate(table.to_pylist()):
+        url = row["url"] or f"https://{name}.example.net/{row['id']}"
+        yield url, row["html"]
+        if number % 10 == 0:
+            yield f"{url}#again", row["html"].replace(b"</body>", b"<p>Seen again on another day.</p></body>")
+
+
+def write_inputs(root: Path, pages: int) -> Path:
+    """Write the archives below `root` and return it."""
+    root.mkdir(parents=True)
+    shutil.copyfile(ARCHIVE, root / "sample.warc.gz")
+    for name in SETS:
+        records = []
+        for number, (url, page) in enumerate(pages_of(name, pages)):
+            body, content_type = encode_page(page)
+            records.append(gzip_member(response_record(f"{name} {number}", url, content_type, body)))
+        for first in range(0, len(records), FILE_PAGES):
+            part = records[first : first + FILE_PAGES]
+            (root / f"{name}-{first // FILE_PAGES}.warc.gz").write_bytes(b"".join(part))
+    return root
+
+
+def size_of(root: Path) -> tuple[int, float]:
+    """Return the responses below `root`, and their MB."""
+    lengths = []
+    for path in sorted(root.glob("*.warc.gz")):
+        with path.open("rb") as file:
+            lengths += [r.content_length for r in ArchiveIterator(file, record_types=WarcRecordType.response)]
+    return len(lengths), sum(lengths) / 1e6
+
+
+def outputs(root: Path) -> Outputs:
+    """Return the whole way from archives to caches, made real after each step that is measured."""
+    text = read_warc(root, source="web", on_clash="place").apply(ExtractText())
+    english = text.apply(NormalizeText(), Language(LANGUAGES, model=MODEL), name="language")
+    good = english.keep("language").apply(GopherRepetition(), GopherQuality(), name="filter")
+    unique: Dataset = deduplicate(good, method=MinHash(threshold=str(NEAR)))
+    return Outputs(unique=unique, cells=tokenize(unique, Tokenizer(TOKENIZER, eos=EOS)))
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of its children that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def run_ours(root: Path, store: Path, runner: str, pages: int) -> tuple[Result, list[Stage]]:
+    """Run everything and return the result and the rows of the table."""
+    clock: Callable[[], float] = cpu_seconds if runner == "local" else time.perf_counter
+    marks: list[tuple[str, float]] = [("hash inputs", clock())]
+    made = run(
+        outputs(root),
+        store,
+        name="web",
+        runner=runner,
+        started=lambda stage, there: marks.append((stage.name, clock())),
+    )
+    marks.append(("", clock()))
+    rows = {"hash inputs": pages} | {stage.name: stage.rows for stage in made.stages}
+    stages, came = [], pages
+    for (name, began), (_, ended) in pairwise(marks):
+        left = rows.get(name, came)
+        stages.append(Stage(TITLES.get(name, name), ended - began, came, left))
+        came = left
+    return made, stages
+
+
+def texts_of(dataset: Any) -> list[str]:
+    """Return the texts of a finished dataset."""
+    return [text for batch in dataset.batches(["text"]) for text in batch.column("text").to_pylist()]
+
+
+def different_ids(cache: TokenCache, texts: Sequence[str], documents: Sequence[int]) -> int:
+    """Return how many of `documents` of the cache have other ids than `tokenizers` gives their text, one by one."""
+    model: Any = tokenizers.Tokenizer.from_file(str(TOKENIZER))
+    model.encode_special_tokens = True
+    by_digest = {text_digest(text): text for text in texts}
+    digests = cache.text_digests()
+    return sum(
+        cache[number].tolist()
+        != [
+            *model.encode(by_digest[digests[number].tobytes()], add_special_tokens=False).ids,
+            model.token_to_id(EOS),
+        ]
+        for number in documents
+    )
+
+
+def similar_pairs(texts: Sequence[str]) -> int:
+    """Return how many pairs of `texts` have a Jaccard similarity of `NEAR`, by comparing all with all."""
+    sets = shingle_sets(pa.array(texts, pa.large_string()), MinHash().ngram)
+    plain = [set(sets.values[start:stop].tolist()) for start, stop in pairwise(sets.offsets.tolist())]
+    return sum(len(a & b) >= NEAR * len(a | b) for a, b in combinations(plain, 2))
+
+
+def checks_of(result: Result, stages: Sequence[Stage]) -> dict[str, Check]:
+    """Return name → [value, what it must be, whether it is]."""
+    found, texts = verify(result.folder.parent), texts_of(result.outputs["unique"])
+    (cache,) = result.caches["cells"].open().values()
+    draw = random.Random(1)
+    documents = draw.sample(range(len(cache)), min(SAMPLED, len(cache)))
+    different = different_ids(cache, texts, documents)
+    sample = draw.sample(texts, min(SAMPLED, len(texts)))
+    pairs = similar_pairs(sample)
+    rows = {stage.name: stage for stage in stages}
+    copies = rows["deduplicate"].came - rows["deduplicate"].left
+    return {
+        "problems that verify finds": [len(found.problems), "0", found.ok],
+        "documents with other ids than tokenizers": [different, f"0 of {len(documents)}", different == 0],
+        f"surviving pairs of at least {NEAR}": [pairs, f"0 among {len(sample)}", pairs == 0],
+        "documents of the cache": [len(cache), f"= {len(texts)}", len(cache) == len(texts)],
+        "texts kept": [len(texts), "≥ 1", len(texts) >= 1],
+        "duplicates found": [copies, "≥ 1", copies >= 1],
+    }
+
+
+def show(stages: Sequence[Stage], megabytes: float) -> None:
+    """Print the table of a chain."""
+    print(f"{'stage':28} {'seconds':>8} {'came':>7} {'left':>7} {'pages/s':>9} {'MB/s':>8}")
+    whole = Stage("all", sum(stage.seconds for stage in stages), stages[0].came, stages[-1].left)
+    for stage in (*stages, whole):
+        rate = megabytes / stage.seconds if stage.seconds > 1e-3 else float("inf")
+        pages = stage.came / max(stage.seconds, 1e-9)
+        print(f"{stage.name:28} {stage.seconds:8.2f} {stage.came:7,} {stage.left:7,} {pages:9,.0f} {rate:8.2f}")
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """Yield a temporary folder, in memory where that is possible: a slow disk is not what is measured."""
+    shared = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="curate-end-to-end-", dir=shared if shared.is_dir() else None))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def warm_up(work: Path, runner: str) -> None:
+    """Run the whole way on a few pages, so that kernels are compiled and models loaded."""
+    if runner == "local":
+        run(outputs(write_inputs(work / "few", 4)), work / "few store", runner=runner)
+
+
+def peers_of(root: Path, work: Path, pages: int, megabytes: float) -> dict[str, float]:
+    """Run datatrove's chain, print its table, and return its MB/s."""
+    from benchmarks.end_to_end_peer import ABOUT, run_datatrove
+
+    found = run_datatrove(root, work / "datatrove", pages, TOKENIZER, MODEL, LANGUAGES, cpu_seconds)
+    rows = [Stage(*row) for row in found]
+    print(f"\ndatatrove: {ABOUT}")
+    show(rows, megabytes)
+    return {"datatrove": megabytes / sum(row.seconds for row in rows)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables, the checks and one line of JSON; return 1 if a check failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--size", choices=SIZES, default="small", help="how many pages (default: %(default)s)")
+    parser.add_argument("--peers", action="store_true", help="run datatrove's steps, too")
+    parser.add_argument("--runner", choices=["local", "ray"], default="local", help="ray: two workers, by the clock")
+    options = parser.parse_args(arguments)
+    if not all(path.exists() for path in (ARCHIVE, TOKENIZER, MODEL)):
+        print(f"nothing was measured: {DATA} is not there")
+        return 0
+    with work_folder() as work:
+        root = write_inputs(work / "crawl", SIZES[options.size])
+        pages, megabytes = size_of(root)
+        print(f"{pages:,} responses, {megabytes:.1f} MB", flush=True)
+        warm_up(work, options.runner)
+        result, stages = run_ours(root, work / "store", options.runner, pages)
+        show(stages, megabytes)
+        checks = checks_of(result, stages)
+        peers = peers_of(root, work, pages, megabytes) if options.peers else {}
+    print()
+    for name, (value, bound, holds) in checks.items():
+        print(f"{name:45} {value:6,} {bound:12} {'holds' if holds else 'FAILS'}")
+    ours = megabytes / sum(stage.seconds for stage in stages)
+    report = {
+        "name": f"end to end, {options.size}, {options.runner}",
+        "unit": "MB of HTML per CPU second" if options.runner == "local" else "MB of HTML per second, 2 workers",
+        "ours": round(ours, 3),
+        "pages per second": round(pages / sum(stage.seconds for stage in stages), 1),
+        "stages": {stage.name: [round(stage.seconds, 2), stage.came, stage.left] for stage in stages},
+        "peers": {name: round(rate, 3) for name, rate in peers.items()},
+        "ratio": round(ours / peers["datatrove"], 2) if peers else None,
+        "checks": checks,
+        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
+    }
+    print(json.dumps(report, ensure_ascii=False))
+    return int(not all(holds for _, _, holds in checks.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
