@@ -101,6 +101,12 @@ class ProductView:
         return str(self.manifest["key"])
 
     @property
+    def operation(self) -> Mapping[str, Any]:
+        """Configuration of the stage, as its manifest has it."""
+        operation: Mapping[str, Any] = self.manifest["operation"]
+        return operation
+
+    @property
     def is_tokenizer(self) -> bool:
         """Whether it is a trained tokenizer."""
         return bool(self.manifest["kind"] == "tokenizer")

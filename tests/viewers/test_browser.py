@@ -73,6 +73,19 @@ def test_page_names_without_end_do_not_scroll_sideways(browser: Browser, tmp_pat
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize(("width", "theme"), [(360, "light"), (1400, "dark")])
+def test_page_with_tokens_is_silent_readable_and_fits(
+    browser: Browser, token_page: Path, width: int, theme: str
+) -> None:
+    events = browser.open(token_page, width, theme)
+    assert [event for event in events if event["method"] in NOISE] == []
+    browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert browser.evaluate(CONTRAST) == []
+    heights = "[...document.querySelectorAll('.plot svg, .strips svg')].map(s => s.getBoundingClientRect().height)"
+    assert min(browser.evaluate(heights)) > 20
+
+
 def test_page_shows_every_word_of_the_file(browser: Browser, page: Path) -> None:
     browser.open(page, 1000)
     seen = browser.evaluate("document.body.textContent")

@@ -18,13 +18,15 @@ from curate.store import Store
 from mixtures.errors import PlanError
 from mixtures.plan import Plan
 from tests.viewers.parsed import Node, number, parse, tables
-from tests.viewers.stores import Made, documents, report, stage
+from tests.viewers.stores import Made, documents, report, sample, stage
 from tests.viewers.token_stores import SHELF, make_token_store, write_run
 from viewers import write_report
 from viewers.checks import check_report
+from viewers.finding_card import finding_card
 from viewers.loading import Report, load_report
 from viewers.numbers import grouped, share
 from viewers.report import render
+from viewers.sample_card import Excerpts
 from viewers.tokens import Meeting
 from viewers.verdict import Verdict
 
@@ -185,7 +187,11 @@ def test_tokens_contamination_equals_the_ledger(trained: Made, root: Node, cells
     assert all(row["id"].hex() in panel.text for row in dropped)
     assert all(row["id"].hex() not in root.one("section", id="samples").text for row in dropped)
     assert "Every benchmark other than <b>ferry: not checked." in panel.text
-    assert "characters " in panel.text and "spans" in panel.text
+    marks = ["".join(mark.text for mark in article.all("mark")) for article in panel.all("article")]
+    assert len(marks) == 2
+    for mark in marks:
+        assert mark.startswith("A ferryman rows") and mark.rstrip(".?").endswith("four weeks")
+    assert "item 0, question: leak, 100\u202f% of its weight, no word changed, characters " in panel.text
 
 
 def dropped_by(rows: list[dict[str, Any]], key: tuple[str, str]) -> int:
@@ -335,3 +341,29 @@ def test_tokens_damaged_plan_and_cut_cache_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CacheError):
         write_report(store, made.folder, target)
     assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        None,
+        "no json",
+        "[]",
+        '{"found": 7}',
+        '{"found": [1, {"spans": 3, "coverage": "x", "changed": []}]}',
+        '{"found": [{"spans": [[-5, 2], [3, 900], [4, 2], ["a", 1], [1]], "coverage": [1, 0]}]}',
+        '{"found": [{"benchmark": "<b>", "item": 1, "verdict": "leak", "spans": [[0, 4], [2, 9], [9, 12]]}]}',
+    ],
+)
+def test_tokens_odd_evidence_is_shown_as_far_as_it_goes(evidence: str | None) -> None:
+    text = "one two three four"
+    html = finding_card(sample(text, evidence=evidence), Excerpts(frozenset())).html
+    shown = parse(html)
+    assert "".join(node.text for node in shown.all(class_="text")) == text
+    assert [mark.text for mark in shown.all("mark")] == (["one ", "two t", "hre"] if "leak" in str(evidence) else [])
+
+
+def test_tokens_masked_excerpt_is_not_marked_at_wrong_places() -> None:
+    found = '{"found": [{"spans": [[0, 5]]}]}'
+    masked = sample("write to <email> now", evidence=found) | {"characters": 40}
+    assert not parse(finding_card(masked, Excerpts(frozenset())).html).all("mark")

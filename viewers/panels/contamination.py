@@ -9,11 +9,12 @@ from transforms.contamination import VERDICTS
 from transforms.exact import decimal_text, exact
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
 from viewers.contamination import Guard, checked_documents, guards_of, hits_of, is_guard, unchecked_sources
+from viewers.finding_card import finding_card
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
-from viewers.sample_card import Excerpts, card
+from viewers.sample_card import Excerpts
 from viewers.settings import decimal_of
 from viewers.tables import Mark, code, left_out, mark, table
 from viewers.visible import shortened
@@ -129,13 +130,13 @@ def _unchecked(report: Report, guards: list[Guard]) -> Markup:
 def _samples(report: Report, stages: list[StageView]) -> Markup:
     excerpts = Excerpts.of(report)
     found = [s for stage in stages for s in stage.samples if is_guard(s["transform"]) and s["kind"] == "dropped"]
-    cards = fitting(found, lambda sample: card(sample, (), excerpts), DUPLICATE_BYTES)
+    cards = fitting(found, lambda sample: finding_card(sample, excerpts), DUPLICATE_BYTES)
     heading = element("h3", "Dropped documents to read")
     if not found:
         return join([heading, element("p", "No document went because of a benchmark.", class_="note")])
     rule = (
-        f"Of each verdict the up to {PER_REASON} dropped documents with the lowest digest of their text; spans are "
-        "characters of the document. "
+        f"Of each verdict the up to {PER_REASON} dropped documents with the lowest digest of their text; the words of "
+        "the item are marked where the excerpt has them. "
     )
     note = element("p", rule, mark(Mark.SAMPLED), class_="note")
     omitted = left_out(len(found) - len(cards), "documents")

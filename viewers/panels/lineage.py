@@ -19,6 +19,9 @@ from viewers.visible import shortened
 SETTINGS: Final = 3000
 """Code points shown of the settings of one step."""
 
+NO_BEHAVIOUR: Final = ("Benchmark", "Column")
+"""What configurations describe by class and has no behaviour of its own."""
+
 
 def lineage(report: Report) -> Panel:
     """Return the panel."""
@@ -27,7 +30,7 @@ def lineage(report: Report) -> Panel:
         [
             draw_graph(report),
             _table(report),
-            _versions(report.stages),
+            _versions([stage.operation for stage in report.stages] + [made.operation for made in report.products]),
             element("h3", "Stages in detail"),
             *stages,
             left_out(len(report.stages) - len(stages), "stages"),
@@ -59,12 +62,12 @@ def _table(report: Report) -> Markup:
     return join([built, left_out(len(report.stages) - len(rows), "stages")])
 
 
-def _versions(stages: Sequence[StageView]) -> Markup:
-    found = sorted({behaviour for stage in stages for behaviour in behaviours(stage.operation)}, key=str)
+def _versions(operations: Sequence[Any]) -> Markup:
+    found = sorted({behaviour for operation in operations for behaviour in behaviours(operation)}, key=str)
     rows: list[list[Child]] = [
         [shortened(b.name), shortened(b.version), ", ".join(map(shortened, b.libraries[:ROWS])) or "none"]
         for b in found
-        if b.name != "Column"
+        if b.name not in NO_BEHAVIOUR
     ]
     columns = ("Reader, transform or operation", "Behaviour version", "Libraries that reach its output")
     built = table("Versions", Mark.EXACT, columns, rows[:ROWS], frozenset(columns))
