@@ -13,8 +13,20 @@ LOG_SECONDS: Final = 10.0
 class Progress:
     """Counts the finished tasks of one stage and shows rates and time left."""
 
-    def __init__(self, title: str, tasks: int, total_bytes: int, done: int = 0, stream: TextIO | None = None) -> None:
-        """`done` of the `tasks` were there before; they count neither for rates nor as work."""
+    def __init__(
+        self,
+        title: str,
+        tasks: int,
+        total_bytes: int,
+        done: int = 0,
+        stream: TextIO | None = None,
+        words: tuple[str, str] = ("shards", "documents"),
+    ) -> None:
+        """`done` of the `tasks` were there before; they count neither for rates nor as work.
+
+        `words` are what tasks make and what they are made of.
+        """
+        self.words = words
         self.title, self.tasks, self.total_bytes, self.reused = title, tasks, total_bytes, done
         self.stream = stream or sys.stderr
         self.done = self.documents = self.bytes = self.shown_done = 0
@@ -49,11 +61,11 @@ class Progress:
         """Return the state after `seconds` of work in words."""
         seconds = max(seconds, 1e-3)
         open_tasks = self.tasks - self.reused
-        parts = [f"{self.title}: {self.done + self.reused}/{self.tasks} shards"]
+        parts = [f"{self.title}: {self.done + self.reused}/{self.tasks} {self.words[0]}"]
         if self.reused:
             parts.append(f"{self.reused} reused")
         if self.done:
-            parts.append(f"{self.documents / seconds:,.0f} documents/s")
+            parts.append(f"{self.documents / seconds:,.0f} {self.words[1]}/s")
             if self.bytes:
                 parts.append(f"{self.bytes / seconds / 1e6:,.1f} MB/s")
         if 0 < self.done < open_tasks:

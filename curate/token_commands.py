@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from curate.configuration import ConfigurationError
 from curate.digests import text_digest
 from curate.look import visible
 from curate.products import Caches
+from curate.progress import Progress
 from curate.run import Result, open_result
 from curate.store import Store, StoreError
 from mixtures import Loader, Plan, PlanError, explain, locate
@@ -114,16 +116,53 @@ def train_command(store: Store, folder: str, options: argparse.Namespace) -> int
     config = recipe(
         options.width, steps * plan.batch * length, vocabulary=plan.vocabulary, length=length, batch=plan.batch
     )
+    watched = Watched(Loader(plan, opened_caches), steps)
     done = train(
-        Loader(plan, opened_caches),
+        watched,
         config,
         options.run,
         steps=steps,
         validation=held_out(plan, result.caches.get("validation"), options.held_out),
     )
+    watched.progress.finish()
+    for line in losses(options.run / "log.jsonl"):
+        print(line)
     print(f"step {done.step}, state {done.digest}")
     print(options.run / "log.jsonl")
     return 0
+
+
+class Watched:
+    """A loader that shows how far training is."""
+
+    def __init__(self, loader: Loader, steps: int) -> None:
+        """Watch the batches that `loader` gives for `steps` steps."""
+        self.loader = loader
+        self.progress = Progress("train", steps, 0, words=("steps", "tokens"))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the plan."""
+        return self.loader.digest
+
+    def batch(self, step: int) -> Any:
+        """Return the batch of `step`."""
+        batch = self.loader.batch(step)
+        self.progress.advance(batch.tokens.size, 0)
+        return batch
+
+
+def losses(log: Path) -> list[str]:
+    """Return the first and last loss of training, and of each held-out source, in words."""
+    series: dict[str, list[tuple[int, float]]] = {}
+    for line in log.read_text("utf-8").splitlines():
+        entry = json.loads(line)
+        if entry["kind"] in ("train", "validation") and entry["loss"] is not None:
+            series.setdefault(entry.get("source", "training"), []).append((entry["step"], entry["loss"]))
+    return [
+        f"{name:<12} loss {values[0][1]:.3f} at step {values[0][0]}, {values[-1][1]:.3f} at step {values[-1][0]}"
+        for name, values in series.items()
+    ]
 
 
 def held_out(plan: Plan, caches: Caches | None, sequences: int) -> dict[str, Sequence[Any]]:

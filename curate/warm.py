@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from curate.graph import Deduplicate, HoldOut
 from curate.readers.chunks import build_rows
-from curate.stages import DocumentStage, Stages, WideStage
+from curate.stages import DocumentStage, Stages, Wide, WideStage
 from transforms.duplicates import jaccard_pairs, split_buckets, survivors, text_digests
+from transforms.hold_out import index_sets, nearest
 from transforms.minhash import MinHash, band_keys, scoped_keys, shingle_sets, split_keys
 from transforms.order_key import order_keys
 from transforms.outcome import Transform
@@ -28,9 +30,7 @@ def warm(stages: Stages) -> None:
     """Call the kernels of all stages once in this process."""
     for stage in stages.ordered:
         if isinstance(stage, WideStage):
-            method = getattr(stage.operation, "method", None)
-            if method is not None:
-                _warm_minhash(method)
+            _warm_wide(stage.operation)
         elif stage.reader is not None:
             _warm_chain(stage, build_rows(stage.reader, [bytes(16)], [_origin()], [_values()]))
         else:
@@ -71,6 +71,14 @@ def _value(field: pa.Field) -> Any:
     if pa.types.is_timestamp(field.type):
         return datetime(2000, 1, 1, tzinfo=UTC)
     return "" if pa.types.is_large_string(field.type) else 0
+
+
+def _warm_wide(operation: Wide) -> None:
+    if isinstance(operation, Deduplicate) and operation.method is not None:
+        _warm_minhash(operation.method)
+    elif isinstance(operation, HoldOut) and operation.method is not None:
+        sets = shingle_sets(pa.array([TEXT], pa.large_string()), operation.method.ngram)
+        nearest(index_sets(sets, operation.method.ratio), sets)
 
 
 def _warm_minhash(method: MinHash) -> None:
