@@ -29,6 +29,12 @@ from curate.readers.open import read_events
 from curate.readers.reader import Column, Reader, declared_columns
 from curate.readers.rows import milliseconds
 
+
+def gzipped(content: bytes, level: int = 9) -> bytes:
+    """Compress without the clock: test names and inputs are the same in every process."""
+    return gzip.compress(content, level, mtime=0)
+
+
 ROOT = Path("/nowhere")
 
 
@@ -87,7 +93,7 @@ def test_lines_do_not_depend_on_the_blocks_that_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     expected = read(tmp_path / "f.jsonl", LINES)
-    packed = read(tmp_path / "f.jsonl.gz", gzip.compress(LINES))
+    packed = read(tmp_path / "f.jsonl.gz", gzipped(LINES))
     for name in ("BLOCK", "GZIP_BLOCK", "ZSTD_BLOCK"):
         monkeypatch.setattr(jsonl_module, name, block)
     assert events_of(tmp_path / "f.jsonl", reader_of()) == expected
@@ -181,7 +187,7 @@ def test_any_bytes_are_records_or_recorded_losses(
     folder = tmp_path_factory.mktemp("any")
     for name in ("f.jsonl", "f.jsonl.gz", "f.jsonl.zst"):
         read(folder / name, whole)
-    read(folder / "g.jsonl.gz", gzip.compress(whole))
+    read(folder / "g.jsonl.gz", gzipped(whole))
 
 
 # --- compression -----------------------------------------------------------------------------------------------------
@@ -197,7 +203,7 @@ def frames(*parts: bytes) -> bytes:
 
 
 def members(*parts: bytes) -> bytes:
-    return b"".join(gzip.compress(part, mtime=0) for part in parts)
+    return b"".join(gzipped(part) for part in parts)
 
 
 PACKERS = pytest.mark.parametrize(("name", "pack"), [("f.jsonl.gz", members), ("f.jsonl.zst", frames)])
@@ -279,12 +285,12 @@ def test_plain_file_with_a_compressed_name_is_a_gap_and_a_compressed_one_with_a_
 ) -> None:
     events = read(tmp_path / "f.jsonl.gz", LINES)
     assert losses(events) == [("damaged compression", 0, len(LINES), "gzip")]
-    events = read(tmp_path / "f.jsonl", gzip.compress(LINES, mtime=0))
+    events = read(tmp_path / "f.jsonl", gzipped(LINES))
     assert {loss[0] for loss in losses(events)} <= {"not UTF-8", "not JSON"} and not texts(events)
 
 
 def test_compression_bomb_is_read_within_a_line_limit(tmp_path: Path) -> None:
-    bomb = gzip.compress(b'{"text":"' + b" " * (80 << 20) + b'"}\n' + b'{"text":"after"}\n')
+    bomb = gzipped(b'{"text":"' + b" " * (80 << 20) + b'"}\n' + b'{"text":"after"}\n')
     assert len(bomb) < 200_000
     events = read(tmp_path / "f.jsonl.gz", bomb, reader_of(max_record_bytes=1 << 20))
     assert texts(events) == ["after"]

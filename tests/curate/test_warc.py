@@ -18,6 +18,12 @@ from hypothesis import strategies as st
 from curate.readers.events import End, Event, Gap, Read, Refused, Structural, totals
 from curate.readers.warc import milliseconds, read_warc_events
 
+
+def gzipped(content: bytes, level: int = 9) -> bytes:
+    """Compress without the clock: test names and inputs are the same in every process."""
+    return gzip.compress(content, level, mtime=0)
+
+
 WARCS = Path(__file__).parents[2].parent / "shared" / "data" / "warc"
 FILES = sorted(path for path in WARCS.rglob("*") if path.is_file())
 
@@ -193,22 +199,22 @@ def test_garbage_between_records_is_one_gap() -> None:
 
 def test_record_above_the_bound_is_refused_and_not_loaded() -> None:
     big = record(1, b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 300_000)
-    for data, name in ((page(0) + big + page(2), "a.warc"), (gzip.compress(page(0) + big + page(2)), "a.warc.gz")):
+    for data, name in ((page(0) + big + page(2), "a.warc"), (gzipped(page(0) + big + page(2)), "a.warc.gz")):
         events = read(data, name, bound=10_000)
         assert keys(events) == [0, 1, 2]
         assert [(e.reason, e.detail) for e in events if isinstance(e, Refused)] == [("record too large", "300019")]
 
 
 def test_gzip_bomb_is_given_up_and_the_next_member_found() -> None:
-    bomb = gzip.compress(record(1, b"\0" * (40 << 20)), 9)
-    events = read(gzip.compress(page(0)) + bomb + gzip.compress(page(2)), "a.warc.gz", bound=1000)
+    bomb = gzipped(record(1, b"\0" * (40 << 20)), 9)
+    events = read(gzipped(page(0)) + bomb + gzipped(page(2)), "a.warc.gz", bound=1000)
     assert keys(events) == [0, 2]
     assert gaps(events) == ["gzip member inflates too far"]
 
 
 def test_one_stream_is_placed_by_decompressed_bytes() -> None:
     data = page(0) + page(1) + page(2)
-    events = read(gzip.compress(data), "a.warc.gz")
+    events = read(gzipped(data), "a.warc.gz")
     assert [(e.place, e.offset) for e in events if isinstance(e, Read)] == [
         ("stream", 0),
         ("stream", len(page(0))),
@@ -218,7 +224,7 @@ def test_one_stream_is_placed_by_decompressed_bytes() -> None:
 
 
 def test_one_stream_that_is_cut_off_keeps_what_is_whole_and_ends_in_a_stored_gap() -> None:
-    packed = gzip.compress(b"".join(page(i, 4000) for i in range(9)))
+    packed = gzipped(b"".join(page(i, 4000) for i in range(9)))
     events = read(packed[: len(packed) // 2], "a.warc.gz")
     assert keys(events) == [0, 1, 2, 3]
     assert gaps(events) == ["truncated record", "truncated gzip member"]
@@ -226,29 +232,29 @@ def test_one_stream_that_is_cut_off_keeps_what_is_whole_and_ends_in_a_stored_gap
 
 def test_members_that_cut_records_anywhere_are_read_as_one_stream() -> None:
     data = b"".join(page(i) for i in range(9))
-    blocks = b"".join(gzip.compress(data[at : at + 333]) for at in range(0, len(data), 333))
+    blocks = b"".join(gzipped(data[at : at + 333]) for at in range(0, len(data), 333))
     assert keys(read(blocks, "a.warc.gz")) == list(range(9))
 
 
 def test_archives_put_together_keep_their_own_places() -> None:
-    data = gzip.compress(page(0)) + gzip.compress(page(1) + page(2)) + gzip.compress(b"") + gzip.compress(page(3))
+    data = gzipped(page(0)) + gzipped(page(1) + page(2)) + gzipped(b"") + gzipped(page(3))
     events = read(data, "a.warc.gz")
     assert [e.place for e in events if isinstance(e, Read)] == ["stored", "stream", "stream", "stored"]
     assert [e.kind for e in events if isinstance(e, Structural)] == ["empty member"]
     end = next(e for e in events if isinstance(e, End) and e.place == "stored")
-    assert end.total == len(data) - len(gzip.compress(page(1) + page(2)))
+    assert end.total == len(data) - len(gzipped(page(1) + page(2)))
 
 
 def test_members_of_something_else_and_padding_are_gaps() -> None:
-    data = gzip.compress(page(0)) + gzip.compress(b"not a record") + gzip.compress(page(1)) + b"\0" * 512
+    data = gzipped(page(0)) + gzipped(b"not a record") + gzipped(page(1)) + b"\0" * 512
     events = read(data, "a.warc.gz")
     assert keys(events) == [0, 1]
     assert gaps(events) == ["no record begins here", "no gzip member begins here"]
 
 
 def test_bad_checksum_makes_the_member_a_gap() -> None:
-    first = gzip.compress(page(0))
-    data = first[:-8] + bytes([first[-8] ^ 1]) + first[-7:] + gzip.compress(page(1))
+    first = gzipped(page(0))
+    data = first[:-8] + bytes([first[-8] ^ 1]) + first[-7:] + gzipped(page(1))
     events = read(data, "a.warc.gz")
     assert keys(events) == [1]
     assert events[0] == Gap("stored", 0, len(first), "damaged gzip member", None)
@@ -274,13 +280,13 @@ def test_events_do_not_depend_on_how_the_file_is_read(name: str) -> None:
 def test_hostile_members_inside_members_end_in_linear_time() -> None:
     data = b""
     for _ in range(1500):  # each member holds all that follow, and none ends as it should
-        data = gzip.compress(b"WARC/1.0\r\n" + data[:60_000], 0)[:-4] + b"oops"
+        data = gzipped(b"WARC/1.0\r\n" + data[:60_000], 0)[:-4] + b"oops"
     events = read(data[:60_000], "a.warc.gz")
     assert len(events) < 500
 
 
 PAGES = [page(i, 200 + 300 * (i % 3)) for i in range(6)]
-MEMBERS = [gzip.compress(one) for one in PAGES]
+MEMBERS = [gzipped(one) for one in PAGES]
 
 
 def starts(parts: list[bytes]) -> list[int]:
@@ -346,8 +352,8 @@ def test_spliced_garbage_between_records_costs_none(at: int, garbage: bytes, pac
             st.sampled_from(
                 [b"WARC/1.0\r\n", b"Content-Length: 10\r\n", b"\r\n\r\n", b"\x1f\x8b\x08\x00", b"\x1f\x8b"]
             ),
-            st.just(gzip.compress(b"")),
-            st.just(gzip.compress(PAGES[0] + PAGES[1][:50])),
+            st.just(gzipped(b"")),
+            st.just(gzipped(PAGES[0] + PAGES[1][:50])),
         ),
         max_size=12,
     ),
