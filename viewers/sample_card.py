@@ -149,7 +149,8 @@ def folded(pieces: Iterable[Piece], changed: str = "mark") -> Markup:
         return shown
     length = sum(len(piece.text) for piece in rest)
     changes = sum(piece.changed for piece in rest)
-    more = f"{counted(length, 'character')} more" + (f", {counted(changes, 'change')}" if changes else "")
+    noun = "marked part" if changed == "mark" else "change"
+    more = f"{counted(length, 'character')} more" + (f", {counted(changes, noun)}" if changes else "")
     body = element("div", *(_piece(piece, changed) for piece in rest), class_="text", dir="auto")
     return join([shown, element("details", element("summary", more), body)])
 
