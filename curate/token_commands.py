@@ -21,6 +21,7 @@ from curate.progress import Progress
 from curate.run import Result, open_result
 from curate.store import Store, StoreError
 from mixtures import Loader, Plan, PlanError, explain, locate
+from mixtures.cache_checks import check_validation
 from transforms.tokens import Tokenizer
 
 
@@ -193,10 +194,15 @@ def compare_command(options: argparse.Namespace, folder_of: Any) -> int:
         sides[str(place)] = (result, plan, caches.open())
     if len(sides) == 1:
         raise ConfigurationError("compare takes two stores")
-    (result, plan, _), (_, other, _) = sides.values()
+    (result, plan, _), (_, other, other_caches) = sides.values()
     if plan.tokenizer != other.tokenizer or plan.sequences != other.sequences or plan.batch != other.batch:
         raise ConfigurationError("the two mixtures differ in tokenizer, sequences or batch: losses cannot be compared")
-    validation = held_out(plan, result.caches.get("validation"), options.held_out)
+    if options.steps > (shortest := min(plan.steps, other.steps)):
+        raise ConfigurationError(f"--steps {options.steps}: the shorter of the two plans has {shortest}")
+    if (held := result.caches.get("validation")) is None:
+        raise ConfigurationError(f"{options.first} has no held-out text: give its recipe Outputs(…, validation=…)")
+    check_validation(other_caches, held.open())
+    validation = held_out(plan, held, options.held_out)
     tokens = options.steps * plan.batch * plan.sequences.length
     config = recipe(options.width, tokens, vocabulary=plan.vocabulary, length=plan.sequences.length, batch=plan.batch)
     loaders = {name: _seeded(plan, caches) for name, (_, plan, caches) in sides.items()}

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from curate import Outputs, hold_out, tokenize, train_tokenizer
 from curate.command_line import main
 from curate.run import run
-from mixtures import Plan, explain, locate
+from mixtures import Chunks, Mixture, Phase, Plan, explain, locate
 from tests.curate.corpus import small_outputs, write_corpus
-from tests.road.corpus import road, run_road, write_raw
+from tests.road.corpus import documents, road, run_road, write_raw
 
 RECIPE = str(Path(__file__).parents[1] / "road" / "corpus.py")
 
@@ -199,7 +200,7 @@ def test_train_writes_a_log_goes_on_where_it_was_stopped_and_ends_the_same(
     command = ["train", str(store), "--run", str(tmp_path / "run"), "--steps", "4", "--width", "64", "--held-out", "2"]
     assert main(command) == 0
     first = capsys.readouterr().out
-    assert first.startswith("step 4, state ") and first.endswith("log.jsonl\n")
+    assert "\nstep 4, state " in first and first.endswith("log.jsonl\n")
     log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text("utf-8").splitlines()]
     text = json.dumps(log)
     assert all(name in text for name in ("letters", "notes", "pages", "loss"))
@@ -236,3 +237,20 @@ def test_compare_of_what_cannot_be_compared_exits_2_and_says_why(
     capsys.readouterr()
     assert main(["compare", str(store), str(tmp_path / "other"), "--seeds", "2", "--steps", "2"]) == 2
     assert "at least 3 different seeds" in capsys.readouterr().err
+    assert main(["compare", str(store), str(tmp_path / "other"), "--steps", "9999"]) == 2
+    assert re.search(r"--steps 9999: the shorter of the two plans has [0-9]+", capsys.readouterr().err)
+
+
+def test_compare_with_a_mixture_that_trains_on_the_held_out_text_is_refused(
+    store: Path, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(store, tmp_path / "other")
+    clean = documents(raw)
+    train, _ = hold_out(clean, documents=9, per="source")
+    cells = tokenize(clean, train_tokenizer(train, 512), by="source", name="tokenize all")
+    phase = Phase("main", tokens=5_000, weights={}, others=1)
+    run_road(raw, tmp_path / "other", outputs=Outputs(Mixture(cells, phase, sequences=Chunks(32), batch=8)))
+    assert main(["compare", str(store), str(tmp_path / "other"), "--steps", "2"]) == 2
+    assert "texts with the validation cache" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path / "other"), str(store), "--steps", "2"]) == 2
+    assert "has no held-out text: give its recipe Outputs(…, validation=…)" in capsys.readouterr().err
