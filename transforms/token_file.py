@@ -87,7 +87,8 @@ def _vocabulary(vocab: Any) -> dict[str, int]:
 def _unknown(model: Mapping[str, Any], ids: Mapping[str, int]) -> int | None:
     if isinstance(model.get("unk_id"), int):
         return int(model["unk_id"])
-    return ids.get(str(model.get("unk_token")))
+    name = model.get("unk_token")
+    return None if name is None else ids.get(str(name))
 
 
 def _some(known: Mapping[str, int]) -> str:

@@ -321,3 +321,9 @@ def test_real_tokenizer_gives_the_ids_of_the_library_on_real_texts(name: str, eo
     hostile_text = "x".join(controls[:: max(1, len(controls) // 40)])
     assert not set(encoder.encode(hostile_text)[:-1].tolist()) & set(encoder.controls.values())
     assert encoder.decode(encoder.encode(hostile_text)) == hostile_text + eos
+
+
+def test_tokenizer_without_an_unknown_token_has_none_though_a_word_is_called_none() -> None:
+    content = train_bpe(["None of None is None, and None is it. None None None"] * 9, 300)
+    assert "None" in json.loads(content)["model"]["vocab"]
+    assert read_tokenizer(content, ()).unknown is None
