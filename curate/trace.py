@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from curate.caches.cache import TokenCache
 from curate.caches.tokenization import stored_tokenizer
+from curate.cells import Cells
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, open_dataset
 from curate.digests import text_digest
@@ -26,7 +27,7 @@ from curate.readers.events import Read
 from curate.readers.open import read_events
 from curate.readers.reader import Reader
 from curate.receipts import shard_folder
-from curate.stages import DocumentStage, Stage, Stages, fit_to
+from curate.stages import DocumentStage, Stage, Stages, WideStage, fit_to
 from curate.store import StoreError
 from transforms.tokens import Tokenizer
 
@@ -123,7 +124,7 @@ def replay(stages: Stages, trace: TokenTrace) -> str:
         StoreError: the record is no longer there, or a transform drops it now.
     """
     row, name = trace.row, trace.dataset.name
-    target = next((stage for stage in stages.ordered if stage.name == name), None)
+    target = _tokenized(stages, name)
     if target is None:
         raise ConfigurationError(f"the recipe has no stage {name!r}: give the recipe that made the store")
     path = next(_paths(target, row["source"]), None)
@@ -137,6 +138,17 @@ def replay(stages: Stages, trace: TokenTrace) -> str:
                 f"{stage.name} drops {row['id'].hex()} when it is replayed: its record or the recipe was changed since"
             )
     return str(batch.column("text")[0].as_py())
+
+
+def _tokenized(stages: Stages, name: str) -> Stage | None:
+    """Return the stage of this name that is tokenized, else the last one of this name: several may have it."""
+    named = [stage for stage in stages.ordered if stage.name == name]
+    read = [stage for user in stages.ordered if _is_tokenization(user) for stage in user.inputs if stage.name == name]
+    return next(reversed(read or named), None)
+
+
+def _is_tokenization(stage: Stage) -> bool:
+    return isinstance(stage, WideStage) and isinstance(stage.operation, Cells)
 
 
 def _paths(stage: Stage, source: str) -> Iterator[list[Stage]]:

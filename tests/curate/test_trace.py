@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from curate import ConfigurationError, Outputs, read_jsonl
+from curate import ConfigurationError, Outputs, read_jsonl, tokenize, train_tokenizer
 from curate.digests import text_digest
 from curate.run import Result, open_result
 from curate.stages import compile_stages
@@ -173,6 +173,17 @@ def test_replay_by_a_recipe_that_edits_otherwise_gives_another_text(place: Place
     trace = place.trace("pages")
     upper = documents(place.raw).apply(EditText(str.upper, reason="case", version=1), name="train")
     assert replay(compile_stages(Outputs(upper).products), trace) == trace.row["text"].upper()
+
+
+def test_replay_with_several_stages_of_one_name_follows_the_one_that_is_tokenized(place: Place) -> None:
+    trace, clean = place.trace("pages"), documents(place.raw)
+    first = clean.apply(EditText(str.upper, reason="case", version=1), name="train").keep("train")
+    second = first.apply(EditText(str.swapcase, reason="case", version=1), name="train").keep("train")
+    third = second.apply(EditText(str.upper, reason="case", version=1), name="train")
+    cells = tokenize(second, train_tokenizer(first, 300))
+    stages = compile_stages(Outputs(third, cells=cells).products)
+    assert [stage.name for stage in stages.ordered].count("train") == 3
+    assert replay(stages, trace) == trace.row["text"].upper().swapcase()
 
 
 def test_replay_by_a_recipe_without_the_stage_or_the_source_is_refused(place: Place) -> None:
