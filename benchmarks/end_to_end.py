@@ -68,7 +68,7 @@ SAMPLED: Final = 400
 LANGUAGES: Final = {"en": 0.65}
 PACKAGES: Final = ("numpy", "numba", "pyarrow", "trafilatura", "fastwarc", "tokenizers", "tensorstore", "datatrove")
 
-TITLES: Final = {"read web": "read, extract", "language": "normalise, language"}
+TITLES: Final = {"hash inputs": "start, hash inputs", "read web": "read, extract", "language": "normalise, language"}
 
 Check = list[Any]
 
