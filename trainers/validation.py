@@ -35,10 +35,20 @@ def evaluate(model: Model, batches: Sequence[Batch]) -> HeldOut:
         total += float(loss.cross_entropy)
         predicted += int(loss.predicted)
     if not predicted:
-        raise ConfigurationError("the held-out batches of a source predict no token: hold out more of it")
+        raise ConfigurationError("the held-out batches predict no token: hold out more")
     return HeldOut(total / predicted, predicted)
 
 
 def evaluate_sources(model: Model, validation: Mapping[str, Sequence[Batch]]) -> dict[str, HeldOut]:
-    """Return the loss of `model` on each source of `validation`."""
-    return {source: evaluate(model, batches) for source, batches in sorted(validation.items())}
+    """Return the loss of `model` on each source of `validation`, by name in order.
+
+    Raises:
+        ConfigurationError: as `evaluate`, naming the source.
+    """
+    results = {}
+    for source, batches in sorted(validation.items()):
+        try:
+            results[source] = evaluate(model, batches)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"held-out source {source!r}: {error}") from error
+    return results

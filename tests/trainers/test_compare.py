@@ -5,7 +5,8 @@ import pytest
 
 from curate.configuration import ConfigurationError
 from tests.trainers.synthetic import MarkovLoader, held_out, tiny
-from trainers.compare import compare
+from trainers.compare import Comparison, Domain, compare
+from trainers.statistics import Interval
 
 DOMAINS = {"markov": held_out(2), "other": held_out(2, salt=7)}
 CONFIG = tiny(24)
@@ -65,3 +66,12 @@ def test_comparison_that_says_nothing_is_refused(changed):
 def test_seed_of_the_configuration_is_replaced():
     ours = compare({"a": good, "b": noisy}, DOMAINS, replace(CONFIG, seed=7), seeds=[1, 2, 3])
     assert ours == compare({"a": good, "b": noisy}, DOMAINS, CONFIG, seeds=[1, 2, 3])
+
+
+def test_mixtures_that_differ_in_one_of_two_domains_are_different():
+    apart, alike = Interval(0.5, 0.4, 0.6, "different"), Interval(0.0, -0.1, 0.1, "not told apart")
+    domains = [Domain("books", (), (), apart), Domain("code", (), (), alike)]
+    both = Comparison("a", "b", (), (1, 2, 3), 0.01, tuple(domains))
+    assert both.verdict == "different"
+    assert str(both).count("not told apart") == 1
+    assert replace(both, domains=tuple(domains[1:])).verdict == "not told apart"

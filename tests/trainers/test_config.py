@@ -18,7 +18,7 @@ def test_recipe_for_any_width_and_tokens_gives_a_configuration_that_spends_them(
     config = recipe(64 * blocks, tokens, vocabulary=1000, length=length)
     spent = config.steps * config.batch * length
     assert tokens - config.batch * length < spent <= tokens
-    assert 0 < config.optimizer.learning_rate <= 0.002
+    assert 0 < config.optimizer.learning_rate <= 0.003
     assert config.batch & (config.batch - 1) == 0
 
 
@@ -26,7 +26,7 @@ def test_recipe_of_the_demo_is_pinned():
     config = recipe(64, 300_000, vocabulary=4096)
     assert (config.steps, config.batch, config.length) == (292, 4, 256)
     assert (config.model.layers, config.model.heads, config.model.kv_heads, config.model.hidden) == (3, 2, 1, 192)
-    assert (config.optimizer.learning_rate, config.optimizer.warmup, config.optimizer.decay) == (0.002, 14, 58)
+    assert (config.optimizer.learning_rate, config.optimizer.warmup, config.optimizer.decay) == (0.003, 14, 58)
 
 
 def test_recipe_of_a_large_model_follows_the_law():

@@ -4,7 +4,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -204,10 +203,7 @@ def test_restored_state_has_the_arrays_that_were_stored_and_refuses_others():
         restore(tiny(), {**stored, "updates": np.zeros(3, np.float32)})
 
 
-def test_held_out_text_that_predicts_nothing_is_refused():
-    with pytest.raises(ConfigurationError, match="hold out more"):
-        evaluate(init_state(tiny()).model, [])
-
-
-def test_devices_of_these_tests_are_one_cpu():
-    assert jax.device_count() == 1
+def test_held_out_source_that_predicts_nothing_is_refused_by_name_before_training(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"'books'.*hold out more"):
+        run(tmp_path, validation={"books": []})
+    assert read_log(tmp_path).train == ()
