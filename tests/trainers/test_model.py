@@ -111,8 +111,8 @@ def test_gradients_equal_finite_differences(config):
 
     with jax.enable_x64(True):
         double = jax.tree.map(lambda a: jnp.asarray(np.asarray(a, np.float64)), model)
-        value = jax.jit(lambda m: model_loss(m, inputs).objective(0.1))
-        gradient = jax.jit(jax.grad(lambda m: model_loss(m, inputs).objective(0.1)))(double)
+        function = jax.jit(jax.value_and_grad(lambda m: model_loss(m, inputs).objective(0.1)))
+        _, gradient = function(double)
         leaves, tree = jax.tree.flatten(double)
         for number, slope in enumerate(jax.tree.leaves(gradient)):
             place = np.unravel_index(np.argmax(np.abs(slope)), slope.shape)
@@ -120,7 +120,7 @@ def test_gradients_equal_finite_differences(config):
             for step in (1e-5, -1e-5):
                 moved = [*leaves]
                 moved[number] = moved[number].at[place].add(step)
-                ends.append(float(value(jax.tree.unflatten(tree, moved))))
+                ends.append(float(function(jax.tree.unflatten(tree, moved))[0]))
             assert float(slope[place]) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5), number
 
 
