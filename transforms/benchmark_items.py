@@ -133,7 +133,7 @@ def _unpacked(path: Path, content: bytes) -> bytes:
 
 def _json_lines(content: bytes) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(content.split(b"\n")):
-        if line.strip():
+        if line.strip(b" \t\r\n"):
             row = json.loads(line.decode("utf-8-sig" if number == 0 else "utf-8"))
             if not isinstance(row, dict):
                 raise ValueError(f"line {number + 1} is no JSON object")

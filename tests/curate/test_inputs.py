@@ -380,7 +380,7 @@ def test_one_source_name_for_two_roots_is_an_error_before_any_work(tmp_path: Pat
     with pytest.raises(
         ConfigurationError, match=r"source 's' is read from .*one and from .*two: records of both could"
     ):
-        run_on(Outputs(texts=deduplicate(first, second)), tmp_path / "store")
+        run_on(Outputs(one=first, two=second), tmp_path / "store")
     assert not (tmp_path / "store").exists()
     run_on(
         Outputs(one=first.keep("again"), more=first.apply(EditText(str.title, "case", version=1))), tmp_path / "store"
