@@ -244,7 +244,9 @@ def add_commands(commands: Any, add: Any, last_result: Any) -> None:
     trace.add_argument("--token", type=int, required=True, metavar="T", help="token of the row, from 0")
     trace.add_argument("--replay", metavar="FILE[:NAME]", help="read the record again and apply this recipe again")
     trace.add_argument("--set", action="append", default=[], metavar="K=V", help="a setting of the recipe; repeatable")
-    train = command("train", train_command, "train the bundled model on the plan; goes on where it was stopped")
+    train = command(
+        "train", train_command, "train the bundled model on the plan; the same command goes on where it was stopped"
+    )
     train.add_argument("--run", type=Path, required=True, metavar="RUN", help="folder of the run: log and checkpoints")
     train.add_argument("--steps", type=int, metavar="N", help="updates (default: all of the plan)")
     train.add_argument("--width", type=int, default=128, metavar="W", help="width of the model (default: 128)")
