@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -123,11 +122,14 @@ def train_command(store: Store, folder: str, options: argparse.Namespace) -> int
         config,
         options.run,
         steps=steps,
+        continues=plan.agrees_with,
         validation=held_out(plan, result.caches.get("validation"), options.held_out),
     )
     watched.progress.finish()
-    for line in losses(options.run / "log.jsonl"):
+    for line in losses(options.run):
         print(line)
+    if done.changed:
+        print(f"resumed in another environment, equality is not promised: {'; '.join(done.changed)}", file=sys.stderr)
     print(f"step {done.step}, state {done.digest}")
     print(options.run / "log.jsonl")
     return 0
@@ -153,12 +155,14 @@ class Watched:
         return batch
 
 
-def losses(log: Path) -> list[str]:
+def losses(run: Path) -> list[str]:
     """Return the first and last loss of training, and of each held-out source, in words."""
+    from trainers.log import read_log
+
+    log = read_log(run)
     series: dict[str, list[tuple[int, float]]] = {}
-    for line in log.read_text("utf-8").splitlines():
-        entry = json.loads(line)
-        if entry["kind"] in ("train", "validation") and entry["loss"] is not None:
+    for entry in (*log.train, *log.validation):
+        if entry["loss"] is not None:
             series.setdefault(entry.get("source", "training"), []).append((entry["step"], entry["loss"]))
     return [
         f"{name:<12} loss {values[0][1]:.3f} at step {values[0][0]}, {values[-1][1]:.3f} at step {values[-1][0]}"
@@ -248,8 +252,8 @@ def add_commands(commands: Any, add: Any, last_result: Any) -> None:
         "train", train_command, "train the bundled model on the plan; the same command goes on where it was stopped"
     )
     train.add_argument("--run", type=Path, required=True, metavar="RUN", help="folder of the run: log and checkpoints")
-    train.add_argument("--steps", type=int, metavar="N", help="updates (default: all of the plan)")
-    train.add_argument("--width", type=int, default=128, metavar="W", help="width of the model (default: 128)")
+    train.add_argument("--steps", type=int, metavar="N", help="updates, part of the schedule (default: all)")
+    train.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
     train.add_argument(
         "--held-out", type=int, default=64, metavar="N", help="held-out sequences per source (default: 64)"
     )
