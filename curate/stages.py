@@ -318,8 +318,14 @@ def describe_stage(stage: Stage) -> dict[str, Any]:
     if isinstance(stage, WideStage):
         return {"operation": VERBS[type(stage.operation)], **_without_inputs(stage.operation)}
     reader = None if stage.reader is None else describe(stage.reader)
-    steps = [{"name": step.name, "transform": describe(step.transform)} for step in stage.steps]
-    return {"operation": "documents", "reader": reader, "steps": steps}
+    return {"operation": "documents", "reader": reader, "steps": [_described_step(step) for step in stage.steps]}
+
+
+def _described_step(step: Step) -> dict[str, Any]:
+    """Return name and configuration of `step`, and its card where the transform has one: facts of what it was given."""
+    described = {"name": step.name, "transform": describe(step.transform)}
+    card = getattr(step.transform, "card", None)
+    return described if card is None else {**described, "card": card()}
 
 
 def _without_inputs(operation: Wide) -> dict[str, Any]:

@@ -166,6 +166,20 @@ class Decontaminate:
         """Return how much of each benchmark is checked at all."""
         return protection(self._named)
 
+    def card(self) -> dict[str, Any]:
+        """Return what stands in a manifest beside the configuration: how many items are checked at all."""
+        return {
+            "protection": {
+                found.benchmark: {
+                    "items": found.items,
+                    "joined": len(found.joined),
+                    "short": len(found.short),
+                    "plain": len(found.plain),
+                }
+                for found in self.protection()
+            }
+        }
+
     def findings(self, text: pa.LargeStringArray) -> dict[int, list[Finding]]:
         """Return row → what is found there, near misses too, the gravest first."""
         index = load_index(self._named)

@@ -26,6 +26,8 @@ class Guard:
     fields: Mapping[str, Any]
     is_whole: bool
     """Whether every document of the stage comes to it, not only those of a branch."""
+    protection: Mapping[str, Mapping[str, int]]
+    """Benchmark → how many items it has, and how many of them are too short or too plain; empty where not recorded."""
 
     @property
     def benchmarks(self) -> tuple[Mapping[str, Any], ...]:
@@ -52,7 +54,8 @@ def guards_of(report: Report) -> list[Guard]:
         for step in stage.operation.get("steps", []):
             transform = step.get("transform")
             is_whole = isinstance(transform, Mapping) and transform.get("class") == TRANSFORM
-            found += [Guard(stage, fields, is_whole) for fields in _within(transform)]
+            protection = step.get("card", {}).get("protection", {}) if is_whole else {}
+            found += [Guard(stage, fields, is_whole, protection) for fields in _within(transform)]
     return found
 
 

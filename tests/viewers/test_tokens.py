@@ -182,7 +182,10 @@ def test_tokens_contamination_equals_the_ledger(trained: Made, root: Node, cells
     counted = {(row[0], f"contamination: {row[1]}"): number(row[2]) for row in cells[caption][1:]}
     assert counted == {key: dropped_by(dropped, key) for key in {(row["source"], row["reason"]) for row in dropped}}
     (benchmark,) = cells["Benchmarks looked for"][1:]
-    assert [benchmark[0], *benchmark[1:3], number(benchmark[3])] == ["<b>ferry", "not recorded", "not recorded", 2]
+    (card,) = [step["card"]["protection"]["<b>ferry"] for step in dataset.manifest["operation"]["steps"]]
+    unprotectable = f"{card['short'] + card['plain']} ({card['joined']} only with their answer or choices)"
+    assert [benchmark[0], *benchmark[1:3], number(benchmark[3])] == ["<b>ferry", str(card["items"]), unprotectable, 2]
+    assert card["items"] == 2
     panel = root.one("section", id="contamination")
     assert all(row["id"].hex() in panel.text for row in dropped)
     assert all(row["id"].hex() not in root.one("section", id="samples").text for row in dropped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from curate.samples import PER_REASON
@@ -80,14 +81,19 @@ def _benchmarks(guards: list[Guard]) -> Markup:
 def _benchmark(guard: Guard, benchmark: Any) -> list[Child]:
     named = [f"{part} {benchmark[part]!r}" for part in ("question", "answer", "choices", "passage") if benchmark[part]]
     documents = sum(hits.dropped + hits.cut for hits in hits_of(guard.stage))
+    checked = guard.protection.get(benchmark["name"])
     return [
         shortened(benchmark["name"]),
-        "not recorded",
-        "not recorded",
+        grouped(checked["items"]) if checked else "not recorded",
+        _unprotectable(checked) if checked else "not recorded",
         grouped(documents) if len(guard.benchmarks) == 1 else "with others, see below",
         shortened(", ".join(named), 300),
         code(benchmark["digest"]),
     ]
+
+
+def _unprotectable(checked: Mapping[str, int]) -> str:
+    return f"{grouped(checked['short'] + checked['plain'])} ({checked['joined']} only with their answer or choices)"
 
 
 def _found(stage: StageView) -> Markup:
@@ -113,8 +119,7 @@ def _unchecked(report: Report, guards: list[Guard]) -> Markup:
     passages = [shortened(b["name"]) for guard in guards for b in guard.benchmarks if not b["answer"]]
     lines = [
         f"Every benchmark other than {', '.join(names[:ROWS])}: not checked.",
-        "Items too short or too plain to be found: this result does not record how many there are. "
-        "transforms.unprotectable(benchmark) lists them from the benchmark’s file.",
+        _unprotected(guards),
         "Translations, paraphrases and items of which only the gist is told: not found by words.",
     ]
     if any(not guard.is_whole for guard in guards):
@@ -125,6 +130,15 @@ def _unchecked(report: Report, guards: list[Guard]) -> Markup:
         lines.append(f"No field for answers was given for {', '.join(passages[:ROWS])}: answers alone are not found.")
     items = [element("li", line) for line in lines]
     return element("div", element("h3", "What was not checked"), element("ul", *items), class_="unchecked")
+
+
+def _unprotected(guards: list[Guard]) -> str:
+    known = [checked for guard in guards for checked in guard.protection.values()]
+    where = "transforms.unprotectable(benchmark) lists them from the benchmark’s file."
+    if not known:
+        return f"Items too short or too plain to be found: this result does not record how many there are. {where}"
+    short, plain = (sum(checked[reason] for checked in known) for reason in ("short", "plain"))
+    return f"{counted(short, 'item')} too short and {counted(plain, 'item')} too plain to be found. {where}"
 
 
 def _samples(report: Report, stages: list[StageView]) -> Markup:
