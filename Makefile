@@ -5,7 +5,7 @@ PAGES ?=
 DATA ?= demo-data
 STORE ?= demo-store
 RUN ?= demo-run
-STEPS ?= 300
+STEPS ?= 200
 RUNNER ?= ray
 # The first interpreter from 3.11 to 3.13 that runs.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -27,7 +27,7 @@ demo: setup
 	$(VENV)/bin/python -m examples.demo_data $(DATA) $(if $(PAGES),--pages $(PAGES))
 	$(VENV)/bin/curate run examples/demo.py --store $(STORE) --runner $(RUNNER) --set data=$(DATA)
 	$(VENV)/bin/curate verify $(STORE)
-	$(VENV)/bin/curate train $(STORE) --run $(RUN) --steps $(STEPS) --width 64
+	$(VENV)/bin/curate train $(STORE) --run $(RUN) --steps $(STEPS)
 	@$(VENV)/bin/curate report $(STORE) --run $(RUN)
 
 test: setup lint

@@ -8,7 +8,7 @@ or step by step:
     curate plan examples/demo.py --store demo-store
     curate run examples/demo.py --store demo-store
     curate report demo-store
-    curate train demo-store --run demo-run --steps 300 --width 64
+    curate train demo-store --run demo-run --steps 200
 
 Books, code, licences, languages, dialogues, web pages and archives go through the transforms that suit them; all are
 compared with all, and where two are near duplicates the source named first keeps its copy; documents that hold items of
