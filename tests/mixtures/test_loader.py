@@ -187,6 +187,28 @@ def test_locate_finds_the_token_of_every_place_in_a_batch():
                 assert place.token // 16 == place.chunk
 
 
+def test_explain_locate_and_loader_agree_at_ten_thousand_random_steps():
+    phases = Phase("main", 16 * 8 * 30_000, {"web": 3, "code": 1}, others=1), Phase("end", 16 * 8 * 9_000, {}, others=1)
+    plan = Mixture(None, *phases, sequences=Chunks(16), repeats=None, batch=8).compile(CACHES)
+    loader = Loader(plan, CACHES)
+    draw = np.random.default_rng(11)
+    for step in draw.choice(plan.steps, 10_000, replace=False).tolist():
+        batch = loader.batch(step)
+        rows = explain(plan, step).rows
+        for row, place in enumerate(rows):
+            assert plan.components[int(batch.components[row])].name == place.component
+            assert int(batch.sequences[row]) == place.sequence
+            length = place.stop - place.start
+            stream = CACHES[place.component].stream[place.start : place.stop]
+            assert np.array_equal(batch.tokens[row, :length], stream)
+            assert not batch.segments[row, length:].any()
+        row = step % 8
+        token = step % (rows[row].stop - rows[row].start)
+        found = locate(plan, step, row, token)
+        assert (found.component, found.epoch, found.chunk) == (rows[row].component, rows[row].epoch, rows[row].chunk)
+        assert CACHES[found.component].stream[found.token] == batch.tokens[row, token]
+
+
 def test_explain_outside_the_plan_is_refused():
     for call in (
         lambda: explain(PLAN, PLAN.steps),
