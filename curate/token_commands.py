@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from curate.store import Store, StoreError
 from mixtures import Loader, Plan, PlanError, explain, locate
 from mixtures.cache_checks import check_validation
 from transforms.tokens import Tokenizer
+
+SHOWN_DOCUMENTS: Final = 4
+"""Ids that `explain` shows of a row."""
 
 
 def opened(store: Store, folder: str) -> tuple[Result, Plan, Caches]:
@@ -42,10 +45,31 @@ def opened(store: Store, folder: str) -> tuple[Result, Plan, Caches]:
 
 
 def explain_command(store: Store, folder: str, options: argparse.Namespace) -> int:
-    """Print which chunks of which components a step reads."""
-    _, plan, _ = opened(store, folder)
-    print(explain(plan, options.step))
+    """Print which chunks of which components a step reads, and which documents each row holds."""
+    _, plan, caches = opened(store, folder)
+    explanation = explain(plan, options.step)
+    print(explanation)
+    cells = caches.open()
+    for number, row in enumerate(explanation.rows):
+        ids = documents_in(cells[row.component], row.start, row.stop)
+        shown = ", ".join(ids[:SHOWN_DOCUMENTS]) + (
+            f" and {len(ids) - SHOWN_DOCUMENTS} more" if len(ids) > SHOWN_DOCUMENTS else ""
+        )
+        print(
+            f"  row {number}: {row.component}, pass {row.epoch}, chunk {row.chunk}, {counted(len(ids), 'document')}: {shown}"
+        )
     return 0
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural but for one."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def documents_in(cache: TokenCache, start: int, stop: int) -> list[str]:
+    """Return the ids of the documents that tokens `start` to `stop` of `cache` belong to, in their order."""
+    first, last = cache.document_at(start), cache.document_at(stop - 1)
+    return [bytes(identity).hex() for identity in cache.ids(first, last + 1)]
 
 
 def batch_command(store: Store, folder: str, options: argparse.Namespace) -> int:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from curate import Outputs, hold_out, tokenize, train_tokenizer
-from curate.command_line import main
-from curate.run import run
+from curate.command_line import last_result, main
+from curate.run import open_result, run
+from curate.store import Store
+from curate.trace import trace_token
 from mixtures import Chunks, Mixture, Phase, Plan, explain, locate
 from tests.curate.corpus import small_outputs, write_corpus
 from tests.road.corpus import documents, road, run_road, write_raw
@@ -48,7 +50,14 @@ def test_explain_prints_the_components_and_chunks_of_a_step(
     assert main(["explain", str(store), "--step", "120"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("step 120, phase last, sequences 960 to 967\n")
-    assert printed == f"{explain(plan, 120)}\n" and "notes, pass" in printed
+    assert printed.startswith(f"{explain(plan, 120)}\n") and "notes, pass" in printed
+    rows = explain(plan, 120).rows
+    lines = [line for line in printed.splitlines() if line.startswith("  row ")]
+    assert len(lines) == len(rows)
+    caches = open_result(Store(store), last_result(Store(store))).caches["training"]
+    for line, row in zip(lines, rows, strict=True):
+        for token in (row.start, row.stop - 1):
+            assert trace_token(caches, row.component, token).row["id"].hex() in line or " more" in line
 
 
 def test_batch_prints_rows_with_documents_apart_and_control_characters_escaped(
