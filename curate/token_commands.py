@@ -55,9 +55,8 @@ def explain_command(store: Store, folder: str, options: argparse.Namespace) -> i
         shown = ", ".join(ids[:SHOWN_DOCUMENTS]) + (
             f" and {len(ids) - SHOWN_DOCUMENTS} more" if len(ids) > SHOWN_DOCUMENTS else ""
         )
-        print(
-            f"  row {number}: {row.component}, pass {row.epoch}, chunk {row.chunk}, {counted(len(ids), 'document')}: {shown}"
-        )
+        place = f"{row.component}, pass {row.epoch}, chunk {row.chunk}"
+        print(f"  row {number}: {place}, {counted(len(ids), 'document')}: {shown}")
     return 0
 
 
