@@ -92,6 +92,7 @@ def run(
             engine = Engine(place, chosen, journal, chunk_rows)
             units = fingerprint_inputs(stages, engine)
             made = run_stages(stages, units, engine, started or (lambda stage, there: None))
+        place.remove_stale_spool_files()  # of workers of a killed run that were alive when this one began
         result = commit_result(place, name, stages, units, made, outputs)
         journal.write("recipe", name=name, folder=result.folder.name, digest=result.digest)
         return result
