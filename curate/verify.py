@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from curate.accounting import ConservationError
 from curate.caches.description import NAME as CACHE
 from curate.caches.description import read_description
 from curate.conservation import check_documents
 from curate.datasets import Dataset
-from curate.digests import content_digest, digest_file, digest_json, short
+from curate.digests import digest_file, digest_json, short
 from curate.quarantine import quarantine_name, read_quarantine
 from curate.receipts import Receipt, check_format, read_manifest, read_receipt, shard_folder
 from curate.statistics import merge_all
@@ -218,14 +217,3 @@ class _Verifier:
 
     def _is_read(self, path: Path) -> bool:
         return any(short(key) == path.stem and receipt.quarantine for key, receipt in self.receipts.items())
-
-
-def verify_content(dataset: Dataset) -> list[str]:
-    """Return the shards of `dataset` whose logical values do not have the content digest of their receipt."""
-    wrong = []
-    for shard in dataset.shards():
-        if shard["content"] is not None:
-            with pq.ParquetFile(dataset.store.path(f"{shard_folder(shard['key'])}/part.parquet")) as file:
-                if content_digest(file.iter_batches(), file.schema_arrow) != shard["content"]:
-                    wrong.append(shard["key"])
-    return wrong
