@@ -1,57 +1,167 @@
-"""The store: a folder of immutable files, each published whole or not at all.
+"""The store: a place of immutable files, each published whole or not at all.
 
-A task writes a spool file on the store's own file system, closes and syncs it, then links it to its name
-(create if absent), removes the spool name and syncs the folder. Whoever comes second compares digests: equal is
-fine, different is an error that names both. Nothing is ever overwritten, so a killed driver's last writes are harmless.
+A task writes a spool file on its own node, closes it, then gives it its name, which fails when the name is taken: a
+link on a local file system, a conditional PUT on an object store (`curate.storage`). Whoever comes second compares
+digests: equal is fine, different is an error that names both. Nothing that is hashed is ever overwritten, so a killed
+driver's last writes are harmless.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import socket
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from curate.digests import digest_file, digest_json
+from curate.storage.claims import remove_settled_claims
+from curate.storage.errors import StoreError
+from curate.storage.files import Entry, Files
+from curate.storage.local import LocalFiles
+from curate.storage.opening import is_remote, joined, normalised, open_files
+from curate.storage.options import StorageOptions
+from curate.storage.spool import remove_stale, spool_name
 from transforms.outcome import canonical_json
 
+__all__ = [
+    "POINTS",
+    "PUT_POINTS",
+    "REMOVE_POINTS",
+    "Entry",
+    "StorageOptions",
+    "Store",
+    "StoreError",
+    "StoredFile",
+    "check_self_digest",
+    "json_line",
+    "self_digested",
+]
+
 POINTS: Final = ("spooled", "linked", "published")
-"""Moments of publishing a file at which a test may stop the process."""
+"""Moments of publishing a file at which a test may stop the process: before its link or PUT, after it, and at the end."""
 
+PUT_POINTS: Final = ("putting", "put")
+"""The same for a file that may be replaced: before and after its write."""
 
-class StoreError(RuntimeError):
-    """A broken promise of the store: a missing, damaged or conflicting file."""
+REMOVE_POINTS: Final = ("removing", "removed")
+"""The same for the removal of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store under a local folder.
+    """A store at a local path, or at "s3://bucket/prefix" or "gs://bucket/prefix".
 
-    `failpoint` is called with "<file name>:<point>" at each of `POINTS`; tests pass one that kills the process.
+    Names have "/" between their parts and are relative to the store. Reading a file that is not there is a
+    `FileNotFoundError`.
+
+    Attributes:
+        location: path or URL. Never with credentials: they are the SDK's own affair.
+        failpoint: called with "<file name>:<point>" at each of `POINTS`, `PUT_POINTS` and `REMOVE_POINTS`; tests pass
+            one that kills the process.
+        options: how a remote store is reached.
     """
 
-    root: Path
+    location: Path | str
     failpoint: Callable[[str], None] | None = None
+    options: StorageOptions = StorageOptions()
+
+    def __post_init__(self) -> None:
+        """Tell paths from URLs.
+
+        Raises:
+            StoreError: a URL of another kind, or one that holds credentials.
+        """
+        object.__setattr__(self, "location", normalised(self.location))
+
+    @property
+    def files(self) -> Files:
+        """The files of its place, opened once per process."""
+        return open_files(self.location, self.options)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it lies elsewhere than in a local folder."""
+        return is_remote(self.location)
+
+    @property
+    def root(self) -> Path:
+        """The folder of a local store.
+
+        Raises:
+            StoreError: the store is remote.
+        """
+        if not isinstance(self.location, Path):
+            raise StoreError(f"{self.location} is no local folder: copy the store to one for this")
+        return self.location
 
     def path(self, name: str) -> Path:
-        """Return the path of the file or folder `name`, "/" between parts."""
-        return self.root.joinpath(*name.split("/"))
+        """Return the path of the file or folder `name` of a local store.
+
+        Raises:
+            StoreError: the store is remote.
+        """
+        return LocalFiles(self.root).path(name)
+
+    def url(self, name: str) -> str:
+        """Return where `name` lies, for messages."""
+        return self.files.url(name)
+
+    def within(self, folder: str) -> Store:
+        """Return the folder `folder` as a store of its own."""
+        return replace(self, location=joined(self.location, folder))
 
     def exists(self, name: str) -> bool:
         """Return whether `name` has been published."""
-        return self.path(name).exists()
+        return self.files.exists(name)
+
+    def size(self, name: str) -> int:
+        """Return how many bytes `name` has."""
+        return self.files.size(name)
+
+    def read_bytes(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        """Return bytes `start` to `stop` of `name`, or to its end."""
+        return self.files.read(name, start, stop)
+
+    def open(self, name: str) -> BinaryIO:
+        """Open `name` for reading and seeking; a remote store sends what is read, in blocks."""
+        return self.files.open(name)
+
+    def local(self, name: str, digest: str | None = None) -> Path:
+        """Return a path of `name` on this node: the file itself, or a copy that the node keeps.
+
+        Raises:
+            StoreError: a copy was made and its digest is not `digest`.
+        """
+        return self.files.local(name, digest)
+
+    def file(self, name: str) -> StoredFile:
+        """Return the file `name`, there or not."""
+        return StoredFile(self, name)
+
+    def entries(self, folder: str = "") -> list[Entry]:
+        """Return the files below `folder` at any depth, ordered by name, with size and version."""
+        return self.files.entries(folder)
+
+    def names(self, folder: str = "") -> list[str]:
+        """Return the names of the files below `folder` at any depth, ordered, all relative to the store."""
+        return [entry.name for entry in self.entries(folder)]
+
+    def folders(self, folder: str = "") -> list[str]:
+        """Return the names of the folders directly below `folder`, ordered, all relative to the store."""
+        return self.files.folders(folder)
+
+    def kvstore(self, folder: str) -> dict[str, Any]:
+        """Return the specification of `folder` as TensorStore's key-value store."""
+        return self.files.kvstore(folder)
 
     @contextmanager
     def spool(self) -> Iterator[Path]:
-        """Yield the path of a new spool file; what is left of it is removed afterwards."""
-        folder = self.root / "spool"
+        """Yield the path of a new spool file on this node; what is left of it is removed afterwards."""
+        folder = self.files.spool
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
+        path = folder / spool_name()
         try:
             yield path
         finally:
@@ -64,18 +174,16 @@ class Store:
             StoreError: another file is published under `name` and its bytes differ.
         """
         digest = digest_file(spooled)
-        target = self.path(name)
-        with spooled.open("rb") as file:
-            os.fsync(file.fileno())
-        _make_folder(target.parent)
         self._reach(name, "spooled")
-        try:
-            os.link(spooled, target)
-        except FileExistsError:
-            _refuse_conflict(target, digest)
+        published = self.files.create(spooled, name, digest)
+        if published != digest:
+            raise StoreError(
+                f"{self.url(name)} is published with digest {published}, this attempt made {digest}: two attempts at "
+                "one task must give the same bytes. Look for a transform that is not deterministic, or remove the "
+                "folder and rerun"
+            )
         self._reach(name, "linked")
-        spooled.unlink()
-        _sync_folder(target.parent)
+        spooled.unlink(missing_ok=True)
         self._reach(name, "published")
         return digest
 
@@ -85,71 +193,96 @@ class Store:
             path.write_bytes(content)
             return self.publish(path, name)
 
+    def put(self, name: str, content: bytes) -> None:
+        """Write `content` as `name` whole, in place of what is there: for what nothing hashes.
+
+        Raises:
+            ValueError: `name` is a file that is published.
+        """
+        _check_unhashed(name)
+        self._reach(name, "putting")
+        self.files.put(name, content)
+        self._reach(name, "put")
+
+    def append(self, name: str, content: bytes) -> None:
+        """Add whole lines to the file of lines `name`, which only this process writes; a remote store adds a part.
+
+        Raises:
+            ValueError: `name` is a file that is published.
+        """
+        _check_unhashed(name)
+        self.files.append(name, content)
+
+    def lines(self, name: str) -> list[bytes]:
+        """Return the lines that were appended to `name`; the last one may be cut short by a kill."""
+        return self.files.lines(name).splitlines()
+
+    def remove(self, name: str) -> None:
+        """Remove `name`; a file that is not there is removed already."""
+        self._reach(name, "removing")
+        self.files.remove(name)
+        self._reach(name, "removed")
+
     def read_json(self, name: str) -> Any:
         """Return the parsed JSON of `name`.
 
         Raises:
             StoreError: the file is missing, or is not canonical JSON with a line break.
         """
-        path = self.path(name)
         try:
-            content = path.read_bytes()
+            content = self.read_bytes(name)
             value = json.loads(content)
             if json_line(value) != content:  # a change that parses alike, as a blank
                 raise ValueError("not the canonical JSON that curate writes")
             return value
         except FileNotFoundError:
-            raise StoreError(f"{path} is missing: run the recipe again to make it") from None
+            raise StoreError(f"{self.url(name)} is missing: run the recipe again to make it") from None
         except (ValueError, TypeError, RecursionError) as error:
-            raise StoreError(f"{path} is damaged ({error}): remove it and run the recipe again") from error
+            raise StoreError(f"{self.url(name)} is damaged ({error}): remove it and run the recipe again") from error
 
     def remove_stale_spool_files(self) -> int:
         """Remove spool files of processes of this host that are gone; return how many."""
-        stale = 0
-        for path in sorted((self.root / "spool").glob(f"{socket.gethostname()}-*")):
-            pid = path.name.removeprefix(f"{socket.gethostname()}-").split("-")[0]
-            if pid.isdigit() and not Path(f"/proc/{pid}").exists() and not _is_alive(int(pid)):
-                path.unlink(missing_ok=True)
-                stale += 1
-        return stale
+        folder = self.files.spool
+        return remove_stale(folder) + remove_settled_claims(folder)
 
     def _reach(self, name: str, point: str) -> None:
         if self.failpoint is not None:
             self.failpoint(f"{name}:{point}")
 
 
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of a store, by its name. As an `os.PathLike` it is its copy on this node."""
+
+    store: Store
+    name: str
+
+    def exists(self) -> bool:
+        """Return whether it has been published."""
+        return self.store.exists(self.name)
+
+    def read_bytes(self) -> bytes:
+        """Return its content."""
+        return self.store.read_bytes(self.name)
+
+    def open(self, mode: str = "rb") -> BinaryIO:
+        """Open it for reading; `mode` is always "rb", as a `Path` wants to be told."""
+        return self.store.open(self.name)
+
+    def local(self) -> Path:
+        """Return its path on this node."""
+        return self.store.local(self.name)
+
+    def __fspath__(self) -> str:
+        return str(self.local())
+
+    def __str__(self) -> str:
+        return self.store.url(self.name)
 
 
-def _make_folder(folder: Path) -> None:
-    if not folder.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some file systems refuse to sync a folder; the link itself is atomic there too
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _refuse_conflict(target: Path, digest: str) -> None:
-    published = digest_file(target)
-    if published != digest:
-        raise StoreError(
-            f"{target} is published with digest {published}, this attempt made {digest}: two attempts at one task "
-            "must give the same bytes. Look for a transform that is not deterministic, or remove the folder and rerun"
-        )
+def _check_unhashed(name: str) -> None:
+    if not name.startswith("runs/") and name != "report.html":
+        raise ValueError(f"{name} is no file that may be replaced: those lie below runs/, or are report.html")
 
 
 def self_digested(value: dict[str, Any]) -> dict[str, Any]:

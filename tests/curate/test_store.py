@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from curate import store as module
 from curate.digests import digest_bytes
 from curate.store import POINTS, Store, StoreError, check_self_digest, json_line, self_digested
 
@@ -109,8 +108,8 @@ def test_files_are_synced_before_they_are_linked_and_the_folder_after(
 
     store = Store(tmp_path)
     store.publish_bytes(b"x", "a/first")
-    monkeypatch.setattr(module.os, "link", noting_link)
-    monkeypatch.setattr(module.os, "fsync", noting_fsync)
+    monkeypatch.setattr(os, "link", noting_link)
+    monkeypatch.setattr(os, "fsync", noting_fsync)
     store.publish_bytes(b"x", "a/second")
     assert done == ["sync file", "link", "sync folder"]
     done.clear()

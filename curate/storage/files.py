@@ -1,0 +1,93 @@
+"""What a place of files must do. Names have "/" between their parts and are relative to the root; "" is the root.
+
+Files are written once, whole, and never changed; what `put` writes is the exception, which nothing hashes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file in a listing.
+
+    Attributes:
+        name: below the root of the place.
+        size: in bytes.
+        version: what changes when the file does: version id or etag of an object, times and inode of a local file.
+    """
+
+    name: str
+    size: int
+    version: str
+
+
+class Files(Protocol):
+    """A place of files. A file that is not there is a `FileNotFoundError`."""
+
+    def url(self, name: str) -> str:
+        """Return where `name` lies, for messages."""
+        ...
+
+    def exists(self, name: str) -> bool:
+        """Return whether the file `name` is there."""
+        ...
+
+    def size(self, name: str) -> int:
+        """Return how many bytes the file has."""
+        ...
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        """Return bytes `start` to `stop` of the file, or to its end."""
+        ...
+
+    def open(self, name: str) -> BinaryIO:
+        """Open the file for reading; seeking is free."""
+        ...
+
+    def local(self, name: str, digest: str | None = None) -> Path:
+        """Return the path of the file on this node; a copy is checked against `digest`, where it is given."""
+        ...
+
+    def entries(self, folder: str) -> list[Entry]:
+        """Return the files below a folder, at any depth, ordered by name; none when there is no such folder."""
+        ...
+
+    def folders(self, folder: str) -> list[str]:
+        """Return the names of the folders directly below a folder, ordered."""
+        ...
+
+    def create(self, source: Path, name: str, digest: str) -> str:
+        """Give the closed local file `source` the name `name` unless it is taken; return the digest of what is there.
+
+        Once this returns, the file is there whole and stays; when it raises, it is there whole or not at all.
+        """
+        ...
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write the file whole, in place of the one that is there."""
+        ...
+
+    def append(self, name: str, content: bytes) -> None:
+        """Add whole lines to a file of lines that only this process writes."""
+        ...
+
+    def lines(self, name: str) -> bytes:
+        """Return what was appended to `name`; nothing when nothing was."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove the file; one that is not there is removed already."""
+        ...
+
+    def kvstore(self, folder: str) -> dict[str, Any]:
+        """Return the specification of a folder as TensorStore's key-value store."""
+        ...
+
+    @property
+    def spool(self) -> Path:
+        """The folder for spool files, on this node and, for local places, on the same file system."""
+        ...
