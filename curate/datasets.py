@@ -15,7 +15,16 @@ import pyarrow.parquet as pq
 
 from curate.digests import digest_json, logical_type, short
 from curate.ledger import SAMPLES
-from curate.receipts import FORMAT, FileEntry, Receipt, read_manifest, shard_folder
+from curate.receipts import (
+    MANIFEST,
+    STATISTICS,
+    FileEntry,
+    Receipt,
+    committed_folders,
+    lift,
+    read_manifest,
+    shard_folder,
+)
 from curate.samples import Samples
 from curate.statistics import Statistics, merge_all
 from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
@@ -72,7 +81,7 @@ def commit_dataset(store: Store, made: MadeDataset) -> Dataset:
             store, f"{folder}/samples.parquet", SAMPLES, merged_samples(store, made.receipts)
         ),
         "statistics.json": _publish_json(
-            store, f"{folder}/statistics.json", self_digested({"format": FORMAT, **statistics})
+            store, f"{folder}/statistics.json", self_digested({"format": STATISTICS.stamp, **statistics})
         ),
     }
     parts = [entry for receipt in made.receipts if (entry := receipt.files.get("part.parquet"))]
@@ -80,7 +89,7 @@ def commit_dataset(store: Store, made: MadeDataset) -> Dataset:
     quarantine = [receipt.quarantine for receipt in made.receipts if receipt.quarantine]
     schema = [[field.name, logical_type(field.type)] for field in made.schema]
     manifest = {
-        "format": FORMAT,
+        "format": MANIFEST.stamp,
         "kind": "dataset",
         "name": made.name,
         "key": made.key,
@@ -93,7 +102,7 @@ def commit_dataset(store: Store, made: MadeDataset) -> Dataset:
         "ledger": digest_json(ledgers),
         "texts": statistics.get("texts"),
         "quarantine": digest_json(quarantine) if quarantine else None,
-        "inner": [{"key": receipt.key, "receipt": receipt.to_json()["digest"]} for receipt in made.inner],
+        "inner": [{"key": receipt.key, "receipt": receipt.digest} for receipt in made.inner],
         "files": {name: entry.to_json() for name, entry in files.items()},
     }
     store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
@@ -114,7 +123,7 @@ def _shard_row(receipt: Receipt) -> dict[str, Any]:
         "bytes": sum(entry.bytes for entry in receipt.files.values()),
         "content": part.content if part else None,
         "ledger": ledger.content if ledger else None,
-        "receipt": receipt.to_json()["digest"],
+        "receipt": receipt.digest,
     }
 
 
@@ -123,7 +132,7 @@ def merged_samples(store: Store, receipts: Sequence[Receipt]) -> pa.RecordBatch:
     samples = Samples()
     for receipt in receipts:
         if "samples.parquet" in receipt.files:
-            samples.merge(pq.read_table(store.path(f"{shard_folder(receipt.key)}/samples.parquet"), schema=SAMPLES))
+            samples.merge(pq.read_table(store.local(f"{shard_folder(receipt.key)}/samples.parquet"), schema=SAMPLES))
     return samples.batch()
 
 
@@ -176,21 +185,22 @@ class Dataset(Committed):
     def statistics(self) -> Statistics:
         """Merged statistics of its shards."""
         name = f"{self.folder}/statistics.json"
-        return check_self_digest(self.store.read_json(name), str(self.store.path(name)))
+        path = self.store.url(name)
+        return lift(STATISTICS, check_self_digest(self.store.read_json(name), path), path)
 
     def shards(self) -> list[dict[str, Any]]:
         """Return the rows of `shards.parquet`: one per unit, also of units that keep nothing."""
-        return list(pq.read_table(self.store.path(f"{self.folder}/shards.parquet"), schema=SHARDS).to_pylist())
+        return list(pq.read_table(self.store.local(f"{self.folder}/shards.parquet"), schema=SHARDS).to_pylist())
 
     def samples(self) -> list[dict[str, Any]]:
         """Return the samples, columns as in `curate.ledger.SAMPLES`."""
-        return list(pq.read_table(self.store.path(f"{self.folder}/samples.parquet"), schema=SAMPLES).to_pylist())
+        return list(pq.read_table(self.store.local(f"{self.folder}/samples.parquet"), schema=SAMPLES).to_pylist())
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the documents in order."""
         for shard in self.shards():
             if shard["content"] is not None:
-                path = self.store.path(f"{shard_folder(shard['key'])}/part.parquet")
+                path = self.store.local(f"{shard_folder(shard['key'])}/part.parquet")
                 with pq.ParquetFile(path) as file:
                     yield from file.iter_batches(columns=columns)
 
@@ -198,7 +208,7 @@ class Dataset(Committed):
         """Yield the ledger of this stage in order, columns as in `curate.ledger.LEDGER`."""
         for shard in self.shards():
             if shard["ledger"] is not None:
-                path = self.store.path(f"{shard_folder(shard['key'])}/dropped.parquet")
+                path = self.store.local(f"{shard_folder(shard['key'])}/dropped.parquet")
                 with pq.ParquetFile(path) as file:
                     yield from file.iter_batches()
 
@@ -220,15 +230,15 @@ def open_dataset(store: Store, name: str, key: str) -> Dataset:
     folder = dataset_folder(name, key)
     manifest = read_manifest(store, folder)
     if manifest["key"] != key:
-        raise StoreError(f"{store.path(folder)} has the key {manifest['key']}, asked for was {key}")
+        raise StoreError(f"{store.url(folder)} has the key {manifest['key']}, asked for was {key}")
     return Dataset(store, folder, manifest)
 
 
 def datasets_in(store: Store) -> list[Dataset]:
     """Return all committed datasets of a store, ordered by folder."""
     found = []
-    for path in sorted(store.root.glob("*/manifest.json")):
-        manifest = read_manifest(store, path.parent.name)
+    for folder in committed_folders(store):
+        manifest = read_manifest(store, folder)
         if manifest["kind"] == "dataset":
-            found.append(Dataset(store, path.parent.name, manifest))
+            found.append(Dataset(store, folder, manifest))
     return found

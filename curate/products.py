@@ -14,7 +14,7 @@ from typing import Any
 from curate.caches.cache import TokenCache
 from curate.datasets import Committed, dataset_folder
 from curate.digests import digest_json
-from curate.receipts import FORMAT, FileEntry, Receipt, read_manifest
+from curate.receipts import MANIFEST, FileEntry, Receipt, read_manifest
 from curate.store import Store, StoreError, json_line, self_digested
 from transforms.tokens import Tokenizer
 
@@ -25,8 +25,8 @@ class TokenizerFile(Committed):
 
     @property
     def path(self) -> Path:
-        """The tokenizer.json."""
-        return self.store.path(f"{self.folder}/tokenizer.json")
+        """The tokenizer.json on this node."""
+        return self.store.local(f"{self.folder}/tokenizer.json", self.content)
 
     def tokenizer(self, bos: str | None, eos: str | None) -> Tokenizer:
         """Return it with what marks the ends of documents."""
@@ -42,9 +42,9 @@ class Caches(Committed):
         """Names of the cells, ordered."""
         return tuple(self.manifest["cells"])
 
-    def path(self, cell: str) -> Path:
+    def place(self, cell: str) -> Store:
         """Return the folder of the cache of `cell`."""
-        return self.store.path(self.manifest["cells"][cell]["folder"])
+        return self.store.within(self.manifest["cells"][cell]["folder"])
 
     def open(self) -> dict[str, TokenCache]:
         """Open all caches, checked against what the manifest says.
@@ -53,7 +53,7 @@ class Caches(Committed):
             CacheError: one is cut short, damaged, of another tokenizer or format, or another cache stands in its place.
         """
         return {
-            cell: TokenCache.open(self.path(cell), digest=entry["content"])
+            cell: TokenCache.open(self.place(cell), digest=entry["content"])
             for cell, entry in self.manifest["cells"].items()
         }
 
@@ -76,13 +76,13 @@ class MadeOf:
     def fields(self, kind: str) -> dict[str, Any]:
         """Return the fields that manifests of every kind have."""
         return {
-            "format": FORMAT,
+            "format": MANIFEST.stamp,
             "kind": kind,
             "name": self.name,
             "key": self.key,
             "operation": self.operation,
             "inputs": [{"name": i.name, "key": i.key, "digest": i.manifest["digest"]} for i in self.inputs],
-            "inner": [{"key": receipt.key, "receipt": receipt.to_json()["digest"]} for receipt in self.inner],
+            "inner": [{"key": receipt.key, "receipt": receipt.digest} for receipt in self.inner],
         }
 
 
@@ -117,6 +117,6 @@ def open_product(store: Store, name: str, key: str) -> TokenizerFile | Caches:
     kinds: dict[str, type[TokenizerFile] | type[Caches]] = {"tokenizer": TokenizerFile, "caches": Caches}
     if manifest["key"] != key or manifest["kind"] not in kinds:
         raise StoreError(
-            f"{store.path(folder)} is a {manifest['kind']} with key {manifest['key']}, asked for was {key}"
+            f"{store.url(folder)} is a {manifest['kind']} with key {manifest['key']}, asked for was {key}"
         )
     return kinds[manifest["kind"]](store, folder, manifest)

@@ -11,11 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from curate.digests import short
+from curate.formats import Format, FormatError
 from curate.statistics import Statistics
 from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
 
-FORMAT: Final = 1
-"""Version of the format of receipts and manifests."""
+_REMEDY: Final = "use the version that wrote it, or run the recipe again into a new store"
+RECEIPT: Final = Format(1, _REMEDY)
+"""Format of `receipt.json`."""
+MANIFEST: Final = Format(1, _REMEDY)
+"""Format of `manifest.json` of every kind."""
+STATISTICS: Final = Format(1, _REMEDY)
+"""Format of `statistics.json`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,7 @@ class Receipt:
         files: the files of the shard by name.
         statistics: mergeable integers.
         quarantine: digest of the quarantine list that the task read, or None.
+        stored: digest field of the receipt that it was read from, which may be of an earlier format.
     """
 
     key: str
@@ -51,12 +58,18 @@ class Receipt:
     files: Mapping[str, FileEntry]
     statistics: Statistics = field(default_factory=dict)
     quarantine: str | None = None
+    stored: str | None = field(default=None, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """Its own digest: what manifests list it by."""
+        return self.stored or str(self.to_json()["digest"])
 
     def to_json(self) -> dict[str, Any]:
         """Return the receipt with its own digest."""
         return self_digested(
             {
-                "format": FORMAT,
+                "format": RECEIPT.stamp,
                 "key": self.key,
                 "task": self.task,
                 "unit": dict(self.unit),
@@ -86,26 +99,25 @@ def read_receipt(store: Store, key: str) -> Receipt | None:
     name = f"{shard_folder(key)}/receipt.json"
     if not store.exists(name):
         return None
-    path = str(store.path(name))
-    value = check_format(check_self_digest(store.read_json(name), path), path)
+    path = store.url(name)
+    value = lift(RECEIPT, check_self_digest(store.read_json(name), path), path)
     if value["key"] != key:
         raise StoreError(f"{path} belongs to the shard key {value['key']}, not to {key}")
     files = {file: FileEntry(**entry) for file, entry in value["files"].items()}
-    return Receipt(value["key"], value["task"], value["unit"], files, value["statistics"], value["quarantine"])
+    rest = (value["statistics"], value["quarantine"], value["digest"])
+    return Receipt(value["key"], value["task"], value["unit"], files, *rest)
 
 
-def check_format(value: dict[str, Any], path: str) -> dict[str, Any]:
-    """Return `value` if its format version is the one that this package reads.
+def lift(form: Format, value: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return what `value` says in the current version of its format; its digest stays that of the stored file.
 
     Raises:
-        StoreError: it is another version.
+        StoreError: it is of a version that is not read.
     """
-    if value.get("format") != FORMAT:
-        raise StoreError(
-            f"{path} has format {value.get('format')}, this version of curate reads format {FORMAT}: "
-            "use the version that wrote it, or run the recipe again into a new store"
-        )
-    return value
+    try:
+        return form.lift(value, path)
+    except FormatError as error:
+        raise StoreError(str(error)) from None
 
 
 def read_manifest(store: Store, folder: str) -> dict[str, Any]:
@@ -115,5 +127,10 @@ def read_manifest(store: Store, folder: str) -> dict[str, Any]:
         StoreError: it is missing, damaged or of another format.
     """
     name = f"{folder}/manifest.json"
-    path = str(store.path(name))
-    return check_format(check_self_digest(store.read_json(name), path), path)
+    path = store.url(name)
+    return lift(MANIFEST, check_self_digest(store.read_json(name), path), path)
+
+
+def committed_folders(store: Store) -> list[str]:
+    """Return the folders of a store that have a manifest, ordered."""
+    return [folder for folder in store.folders() if store.exists(f"{folder}/manifest.json")]

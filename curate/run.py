@@ -16,7 +16,7 @@ from curate.digests import digest_json
 from curate.journal import Journal
 from curate.products import Caches, open_product
 from curate.readers.chunks import CHUNK_ROWS
-from curate.receipts import FORMAT, FileEntry, read_manifest
+from curate.receipts import MANIFEST, FileEntry, read_manifest
 from curate.recipe import Artifact, Outputs
 from curate.runners import LocalRunner, Runner, ray_runner
 from curate.running import Engine, Made, Units, fingerprint_inputs, run_stages
@@ -158,7 +158,7 @@ def commit_result(
     products = {output: made[stage_key(stage, units)] for output, stage in stages.outputs.items()}
     ordered = [made[stage_key(stage, units)] for stage in stages.ordered]
     contents = {output: product.content for output, product in products.items()}
-    manifest: dict[str, Any] = {"format": FORMAT, "kind": "recipe", "name": name, "plan": None, "files": {}}
+    manifest: dict[str, Any] = {"format": MANIFEST.stamp, "kind": "recipe", "name": name, "plan": None, "files": {}}
     key: dict[str, Any] = {"recipe": {output: product.key for output, product in products.items()}}
     artifact = None
     if outputs is not None and outputs.mixture is not None:

@@ -20,7 +20,7 @@ from curate.conservation import check_documents
 from curate.datasets import Dataset
 from curate.digests import digest_file, digest_json, short
 from curate.quarantine import quarantine_name, read_quarantine
-from curate.receipts import Receipt, check_format, read_manifest, read_receipt, shard_folder
+from curate.receipts import MANIFEST, RECEIPT, Receipt, lift, read_manifest, read_receipt, shard_folder
 from curate.statistics import merge_all
 from curate.store import Store, StoreError, check_self_digest, json_line
 
@@ -116,10 +116,10 @@ class _Verifier:
             self._problem(path, f"{quarantine_name(key)} is not the list that this task read")
 
     def _json(self, path: Path) -> dict[str, Any]:
-        value = check_format(check_self_digest(self.store.read_json(self._name(path)), str(path)), str(path))
+        value = check_self_digest(self.store.read_json(self._name(path)), str(path))
         if path.read_bytes() != json_line(value):
             raise StoreError(f"{path} is not canonical JSON: a byte was changed")
-        return value
+        return lift(RECEIPT if path.name == "receipt.json" else MANIFEST, value, str(path))
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.store.root).as_posix()
@@ -169,7 +169,7 @@ class _Verifier:
             self._problem(
                 self.store.path(f"{shard_folder(key)}/receipt.json"), f"is missing or damaged; {folder} needs it"
             )
-        elif receipt.to_json()["digest"] != digest:
+        elif receipt.digest != digest:
             self._problem(
                 self.store.path(f"{shard_folder(key)}/receipt.json"), f"is not the receipt that {folder} lists"
             )

@@ -251,7 +251,7 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Return the fields as they stand in the file, without the digest."""
         fields = {name: to_json(getattr(self, name)) for name in _FIELDS}
-        return {"kind": KIND, "format": FORMAT, **fields}
+        return {"kind": KIND, "format": FORMAT.stamp, **fields}
 
     @classmethod
     def from_json(cls, text: str) -> Plan:

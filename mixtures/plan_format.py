@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from curate.digests import digest_json
+from curate.formats import Format, FormatError
 from curate.store import json_line, self_digested
 from mixtures.errors import PlanError
 from mixtures.permutation import LARGEST
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from mixtures.plan import Component, Plan, Segment
 
 KIND: Final = "mixture plan"
-FORMAT: Final = 1
-"""Version of the file, and of the arithmetic that turns it into batches."""
+FORMAT: Final = Format(1, "load it with the version that compiled it, or compile the mixture again")
+"""Format of the file, and of the arithmetic that turns it into batches."""
 
 
 def read_fields(text: str) -> dict[str, Any]:
@@ -34,9 +35,12 @@ def read_fields(text: str) -> dict[str, Any]:
         raise PlanError(f"not a plan: {error}") from None
     if not isinstance(value, dict):
         raise PlanError("not a plan: it is JSON, but not an object")
-    for name, wanted in (("kind", KIND), ("format", FORMAT)):
-        if value.get(name) != wanted:
-            raise PlanError(f"not a plan that this version reads, {name}: {value.get(name)!r} ≠ {wanted!r}")
+    if value.get("kind") != KIND:
+        raise PlanError(f"not a plan, kind: {value.get('kind')!r} ≠ {KIND!r}")
+    try:
+        lifted = FORMAT.lift(value, "the plan")
+    except FormatError as error:
+        raise PlanError(str(error)) from None
     said = value.pop("digest", None)
     try:
         found = digest_json(value)
@@ -44,7 +48,7 @@ def read_fields(text: str) -> dict[str, Any]:
         raise PlanError(f"not a plan: {error}") from None
     if said != found:
         raise PlanError(f"damaged or edited plan, digest: the file says {said}, its fields have {found}")
-    return value
+    return {name: item for name, item in lifted.items() if name != "digest"}
 
 
 def write_plan(path: Path, value: Mapping[str, Any]) -> None:

@@ -27,9 +27,12 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from curate.digests import digest_file, digest_json
+from curate.formats import Format, FormatError
 from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
 
-FORMAT: Final = "curate checkpoint 1"
+FORMAT: Final = Format(
+    1, "go on with the version that wrote it, or train again in another folder", prefix="curate checkpoint "
+)
 POINTS: Final = ("arrays", "manifest", "synced", "renamed", "pruned")
 """Moments of a save at which a test may stop the process."""
 
@@ -174,7 +177,7 @@ def _digest_values(array: npt.NDArray[np.generic]) -> str:
 def _manifest(checkpoint: Checkpoint, file_digest: str) -> dict[str, Any]:
     return self_digested(
         {
-            "format": FORMAT,
+            "format": FORMAT.stamp,
             "step": checkpoint.step,
             "plan": checkpoint.plan,
             "config": checkpoint.config,
@@ -191,9 +194,10 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         manifest = check_self_digest(Store(path).read_json("manifest.json"), str(path / "manifest.json"))
     except StoreError as error:
         raise CheckpointError(f"{error}. {_REMOVE}") from None
-    if manifest["format"] != FORMAT:
-        raise CheckpointError(f'{path} has the format "{manifest["format"]}", this version of curate reads "{FORMAT}"')
-    return manifest
+    try:
+        return FORMAT.lift(manifest, str(path))
+    except FormatError as error:
+        raise CheckpointError(str(error)) from None
 
 
 def _read_arrays(path: Path, manifest: Mapping[str, Any]) -> dict[str, npt.NDArray[np.generic]]:

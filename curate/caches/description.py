@@ -14,6 +14,7 @@ from typing import Any, Final
 from curate.caches.errors import CutShortError, DamagedCacheError, OldFormatError
 from curate.caches.layout import FORMAT, ArraySpec, array_spec
 from curate.digests import digest_file, digest_json
+from curate.formats import FormatError
 from curate.statistics import Statistics
 from curate.store import StoreError, check_self_digest, json_line, self_digested
 
@@ -84,7 +85,7 @@ class Description:
 
     def _to_json(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
+            "format": FORMAT.stamp,
             "kind": "cache",
             "tokenizer": {
                 "digest": self.tokenizer,
@@ -132,11 +133,10 @@ def read_description(folder: Path, content: str | None = None) -> Description:
         raise _damaged(path, str(error)) from error
     if not isinstance(value, dict) or value.get("kind") != "cache":
         raise _damaged(path, "it does not describe a cache")
-    if value.get("format") != FORMAT:
-        raise OldFormatError(
-            f"{path} has format {value.get('format')}, this version of curate reads format {FORMAT}: open it with the "
-            "version that wrote it, or tokenize the documents again into a new store"
-        )
+    try:
+        lifted = FORMAT.lift(value, str(path))
+    except FormatError as error:
+        raise OldFormatError(str(error)) from None
     try:
         check_self_digest(value, str(path))
     except StoreError as error:
@@ -148,7 +148,7 @@ def read_description(folder: Path, content: str | None = None) -> Description:
             f"{path} has the content digest {value['content']}, asked for was {content}: it is another cache; look at "
             "its dataset and tokenizer"
         )
-    return _from_json(value)
+    return _from_json(lifted)
 
 
 def _from_json(value: Mapping[str, Any]) -> Description:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-FORMAT: Final = 1
-"""Version of the format of caches."""
+from curate.formats import Format
+
+FORMAT: Final = Format(1, "open it with the version that wrote it, or tokenize the documents again into a new store")
+"""Format of caches: of `cache.json`, and of the arrays that it describes."""
 
 ARRAYS: Final = ("tokens", "offsets", "ids", "origin", "texts")
 """Names of the arrays. All but `tokens` have a row per document, `offsets` one more."""

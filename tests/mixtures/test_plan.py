@@ -61,7 +61,7 @@ def edited(change, keep_digest=False):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda v: v.update(format=2), "format: 2 ≠ 1"),
+        (lambda v: v.update(format=2), "has format 2, this version of curate reads format 1: load it with"),
         (lambda v: v.update(kind="dataset"), "kind: 'dataset' ≠ 'mixture plan'"),
         (lambda v: v.pop("seed"), "seed"),
         (lambda v: v.update(seed="7"), "seed must be an integer"),
