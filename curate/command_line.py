@@ -20,6 +20,7 @@ from curate.journal import finished_recipes
 from curate.recipe import Outputs, Recipe, load_recipe, parse_pairs
 from curate.stages import Stage
 from curate.store import Store, StoreError
+from curate.store_options import STORE_HELP, add_store_options, store_of
 from curate.token_commands import add_commands
 from transforms.outcome import SchemaError
 
@@ -72,12 +73,14 @@ def parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_plan(commands)
     verify = _add(commands, "verify", _verify, "check every byte and every count of a store")
-    verify.add_argument("store", type=Path, metavar="DIR", help="store to check")
+    verify.add_argument("store", metavar="DIR", help=f"store to check: {STORE_HELP}")
+    add_store_options(verify)
     look = _add(commands, "look", _look, "show a few records of a file, dataset or store, raw beside extracted")
     look.add_argument("path", type=Path, metavar="PATH", help=".warc(.gz), .jsonl(.gz, .zst), .parquet, text, or store")
     look.add_argument("--count", type=int, default=3, metavar="N", help="records to show (default: 3)")
     report = _add(commands, "report", _report, "write report.html, the page that shows what stayed, what went and why")
-    report.add_argument("store", type=Path, metavar="DIR", help="store to report on")
+    report.add_argument("store", metavar="DIR", help=f"store to report on: {STORE_HELP}")
+    add_store_options(report)
     report.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
     report.add_argument("--run", type=Path, action="append", default=[], metavar="RUN", help="training run to show")
     add_commands(commands, _add, last_result)
@@ -100,8 +103,9 @@ def _add(
 def _add_recipe_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("recipe", metavar="FILE[:NAME]", help="Python file with the recipe; NAME where it has several")
     command.add_argument(
-        "--store", type=Path, required=True, metavar="DIR", help="store to write; made if it is not there"
+        "--store", required=True, metavar="DIR", help=f"store to write, made if it is not there: {STORE_HELP}"
     )
+    add_store_options(command)
     command.add_argument(
         "--set", action="append", default=[], metavar="K=V", help="a setting of the recipe; repeatable"
     )
@@ -141,7 +145,7 @@ def _run(options: argparse.Namespace) -> int:
 
     result = run(
         outputs,
-        options.store,
+        store_of(options),
         name=loaded.name,
         runner=options.runner,
         workers=options.workers,
@@ -162,7 +166,7 @@ def _plan(options: argparse.Namespace) -> int:
     _, outputs, _ = _outputs(options)
     print(outputs)
     print()
-    for stage in plan(outputs, options.store, sample=options.sample):
+    for stage in plan(outputs, store_of(options), sample=options.sample):
         print(stage)
     return OK
 
@@ -170,7 +174,7 @@ def _plan(options: argparse.Namespace) -> int:
 def _verify(options: argparse.Namespace) -> int:
     from curate.verify import verify
 
-    found = verify(options.store)
+    found = verify(store_of(options))
     for note in found.notes:
         print(f"note: {note}")
     for problem in found.problems:
@@ -190,10 +194,12 @@ def _look(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     from viewers import write_report
 
-    store = Store(options.store.resolve())
+    store = store_of(options)
     folder = options.recipe or last_result(store)
-    path = write_report(store, folder, store.root / "report.html", **({"runs": options.run} if options.run else {}))
-    print(path)
+    with store.spool() as path:
+        write_report(store, folder, path, **({"runs": options.run} if options.run else {}))
+        store.put("report.html", path.read_bytes())
+    print(store.url("report.html"))
     return OK
 
 
@@ -206,10 +212,10 @@ def last_result(store: Store) -> str:
     from curate.run import results_in
 
     there = results_in(store)
-    finished = [event["folder"] for event in finished_recipes(store.root) if event["folder"] in there]
+    finished = [event["folder"] for event in finished_recipes(store) if event["folder"] in there]
     if not there:
         raise ConfigurationError(
-            f"{store.root} holds no result of a recipe: run one with curate run --store {store.root}"
+            f"{store.url('')} holds no result of a recipe: run one with curate run --store {store.url('')}"
         )
     return finished[-1] if finished else there[-1]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +30,15 @@ def digest_bytes(content: bytes) -> str:
 
 def digest_file(path: Path) -> str:
     """Return the BLAKE3 digest of a file's bytes as 64 hex digits."""
-    hasher = blake3()
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            hasher.update(chunk)
+        return digest_stream(file)
+
+
+def digest_stream(file: BinaryIO) -> str:
+    """Return the BLAKE3 digest of what is left of an open file as 64 hex digits."""
+    hasher = blake3()
+    while chunk := file.read(CHUNK):
+        hasher.update(chunk)
     return hasher.hexdigest()
 
 

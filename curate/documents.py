@@ -109,13 +109,14 @@ def read_shard(store: Store, key: str, chunk_rows: int = CHUNK_ROWS) -> Iterator
     """
     receipt = read_receipt(store, key)
     if receipt is None:
-        raise StoreError(f"{store.path(shard_folder(key))} has no receipt: run the recipe again to make it")
+        raise StoreError(f"{store.url(shard_folder(key))} has no receipt: run the recipe again to make it")
     part = receipt.files.get("part.parquet")
     if part is None:
         return
-    path = store.path(f"{shard_folder(key)}/part.parquet")
-    if not path.exists() or digest_file(path) != part.digest:
-        raise StoreError(f"{path} is missing or damaged: remove {path.parent} and run the recipe again")
+    name = f"{shard_folder(key)}/part.parquet"
+    if not store.exists(name) or digest_file(path := store.local(name, part.digest)) != part.digest:
+        folder = store.url(shard_folder(key))
+        raise StoreError(f"{store.url(name)} is missing or damaged: remove {folder} and run the recipe again")
     first = 0
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(batch_size=chunk_rows):

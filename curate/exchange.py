@@ -21,13 +21,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from curate.digests import logical_type
-from curate.store import StoreError
+from curate.store import StoredFile, StoreError
 from transforms.outcome import canonical_json
 
 MAGIC: Final = b"CURXCHG1"
 PARTITION_BYTES: Final = 64 << 20
 MOST_PARTITIONS: Final = 1024
 BLOCK_ROWS: Final = 1 << 20
+
+
+Stored = Path | StoredFile
+"""An exchange file, on this node or in a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def _footer(schema: pa.Schema, partitions: int, blocks: list[Block]) -> bytes:
     return canonical_json(value).encode()
 
 
-def read_footer(path: Path) -> tuple[int, list[Block]]:
+def read_footer(path: Stored) -> tuple[int, list[Block]]:
     """Return the number of partitions and the blocks of an exchange file.
 
     Raises:
@@ -113,11 +117,11 @@ def read_footer(path: Path) -> tuple[int, list[Block]]:
             raise _damaged(path) from None
 
 
-def _damaged(path: Path) -> StoreError:
+def _damaged(path: Stored) -> StoreError:
     return StoreError(f"{path} is no exchange file or is cut short: remove its shard folder and run again")
 
 
-def read_partition(paths: Iterable[Path], partition: int, schema: pa.Schema) -> pa.Table:
+def read_partition(paths: Iterable[Stored], partition: int, schema: pa.Schema) -> pa.Table:
     """Return the rows of `partition` of all files, in the order of the files."""
     tables = [schema.empty_table()]
     for path in paths:
@@ -129,7 +133,7 @@ def read_partition(paths: Iterable[Path], partition: int, schema: pa.Schema) -> 
     return pa.concat_tables(tables).combine_chunks()
 
 
-def _decode(path: Path, file: Any, block: Block) -> pa.Table:
+def _decode(path: Stored, file: Any, block: Block) -> pa.Table:
     file.seek(block.offset)
     try:
         return pa.ipc.open_stream(file.read(block.length)).read_all()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from blake3 import blake3
 
@@ -23,6 +23,9 @@ from curate.jobs import Item
 from curate.readers.chunks import InputError
 from curate.readers.reader import Reader
 from curate.store import Store
+
+FINGERPRINTS: Final = "runs/fingerprints.jsonl"
+"""The stat index within a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +87,9 @@ class StatIndex:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._path = store.root / "runs" / "fingerprints.jsonl"
         self._known: dict[str, str] = {}
-        if self._path.exists():
-            for line in self._path.read_bytes().splitlines():
-                self._learn(line)
+        for line in store.appended(FINGERPRINTS):
+            self._learn(line)
 
     def _learn(self, line: bytes) -> None:
         try:
@@ -103,11 +104,14 @@ class StatIndex:
 
     def put(self, fingerprints: Mapping[InputFile, str]) -> None:
         """Remember fingerprints."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as lines:
-            for file, fingerprint in fingerprints.items():
-                self._known[_stat_key(file)] = fingerprint
-                lines.write(json.dumps({"stat": _stat_key(file), "fingerprint": fingerprint}).encode() + b"\n")
+        lines = []
+        for file, fingerprint in fingerprints.items():
+            self._known[_stat_key(file)] = fingerprint
+            lines.append(json.dumps({"stat": _stat_key(file), "fingerprint": fingerprint}).encode() + b"\n")
+        if lines:
+            added = self._store.appender(FINGERPRINTS)
+            added.write(b"".join(lines))
+            added.close()
 
 
 def _stat_key(file: InputFile) -> str:

@@ -8,36 +8,34 @@ import platform
 import socket
 import time
 import uuid
-from pathlib import Path
 from typing import Any
 
 from curate.store import Store
 
 
 class Journal:
-    """Lines of JSON under `<store>/runs/<run>/journal.jsonl`, appended by the driver."""
+    """Lines of JSON under `<store>/runs/<run>/journal.jsonl`, added by the driver."""
 
     def __init__(self, store: Store) -> None:
         self.run = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
-        self.folder = store.root / "runs" / self.run
-        self.folder.mkdir(parents=True)
-        self._file = (self.folder / "journal.jsonl").open("a", encoding="utf-8", buffering=1)
+        self._file = store.appender(f"runs/{self.run}/journal.jsonl")
         self.write("started", host=socket.gethostname(), pid=os.getpid(), python=platform.python_version())
 
     def write(self, event: str, **values: Any) -> None:
         """Append one event with the time."""
-        self._file.write(json.dumps({"time": time.time(), "event": event, **values}, default=str) + "\n")
+        line = json.dumps({"time": time.time(), "event": event, **values}, default=str)
+        self._file.write(line.encode("utf-8", "surrogatepass") + b"\n")
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
-def finished_recipes(root: Path) -> list[dict[str, Any]]:
+def finished_recipes(store: Store) -> list[dict[str, Any]]:
     """Return the "recipe" events of all journals of a store, oldest first."""
     events = []
-    for path in sorted(root.glob("runs/*/journal.jsonl")):
-        for line in path.read_text("utf-8", "replace").splitlines():
+    for folder in store.folders("runs"):
+        for line in store.appended(f"{folder}/journal.jsonl"):
             try:
                 event = json.loads(line)
             except ValueError:

@@ -24,7 +24,7 @@ from curate.stages import (
     stage_key,
     unit_key,
 )
-from curate.store import Store
+from curate.store import Store, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,13 @@ class PlannedStage:
         return ": ".join(parts)
 
 
-def plan(outputs: Outputs, store: str | Path, *, sample: str | None = None) -> list[PlannedStage]:
+def plan(outputs: Outputs, store: str | Path | Store, *, sample: str | None = None) -> list[PlannedStage]:
     """Return what `run` would do with the same arguments, stage by stage.
 
     Raises:
         ConfigurationError: the recipe cannot run as written.
     """
-    place = Store(Path(store).resolve())
+    place = open_store(store)
     stages = compile_stages(outputs.products, parse_sample(sample))
     index = StatIndex(place)
     units: dict[str, list[FileUnit]] = {}

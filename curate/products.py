@@ -116,7 +116,5 @@ def open_product(store: Store, name: str, key: str) -> TokenizerFile | Caches:
     manifest = read_manifest(store, folder)
     kinds: dict[str, type[TokenizerFile] | type[Caches]] = {"tokenizer": TokenizerFile, "caches": Caches}
     if manifest["key"] != key or manifest["kind"] not in kinds:
-        raise StoreError(
-            f"{store.url(folder)} is a {manifest['kind']} with key {manifest['key']}, asked for was {key}"
-        )
+        raise StoreError(f"{store.url(folder)} is a {manifest['kind']} with key {manifest['key']}, asked for was {key}")
     return kinds[manifest["kind"]](store, folder, manifest)

@@ -80,10 +80,10 @@ def read_quarantine(store: Store, key: str) -> Quarantine:
     Raises:
         StoreError: a line is not a verdict.
     """
-    path = store.path(quarantine_name(key))
-    if not path.exists():
+    name = quarantine_name(key)
+    if not store.exists(name):
         return NO_QUARANTINE
-    content = path.read_bytes()
+    path, content = store.url(name), store.read_bytes(name)
     verdicts = {}
     for number, line in enumerate(content.splitlines(), 1):
         try:

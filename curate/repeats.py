@@ -78,9 +78,9 @@ class RepeatsJob:
     def _repeats(self, ids: IdRange) -> list[tuple[bytes, int]]:
         parts = []
         for ordinal, key in enumerate(self.shards):
-            path = self.store.path(f"{shard_folder(key)}/keys.parquet")
-            if path.exists():
-                parts.append(_rows_in_range(pq.read_table(path), ids, ordinal))
+            file = self.store.file(f"{shard_folder(key)}/keys.parquet")
+            if file.exists():
+                parts.append(_rows_in_range(pq.read_table(file.local()), ids, ordinal))
         if not parts:
             return []
         table = np.concatenate(parts)
@@ -112,6 +112,6 @@ def repeats_by_shard(store: Store, keys: Sequence[str]) -> dict[int, frozenset[b
     """Return the repeats that the tasks `keys` published: shard ordinal → ids."""
     found: dict[int, set[bytes]] = {}
     for key in keys:
-        for row in pq.read_table(store.path(f"{shard_folder(key)}/repeats.parquet")).to_pylist():
+        for row in pq.read_table(store.local(f"{shard_folder(key)}/repeats.parquet")).to_pylist():
             found.setdefault(row["shard"], set()).add(row["id"])
     return {shard: frozenset(ids) for shard, ids in sorted(found.items())}

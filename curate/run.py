@@ -16,12 +16,12 @@ from curate.digests import digest_json
 from curate.journal import Journal
 from curate.products import Caches, open_product
 from curate.readers.chunks import CHUNK_ROWS
-from curate.receipts import MANIFEST, FileEntry, read_manifest
+from curate.receipts import MANIFEST, FileEntry, committed_folders, read_manifest
 from curate.recipe import Artifact, Outputs
 from curate.runners import LocalRunner, Runner, ray_runner
 from curate.running import Engine, Made, Units, fingerprint_inputs, run_stages
 from curate.stages import Stage, Stages, compile_stages, stage_key, transforms_of
-from curate.store import Store, json_line, self_digested
+from curate.store import Store, json_line, open_store, self_digested
 from curate.warm import warm
 from transforms.sample import Sample
 
@@ -36,22 +36,29 @@ class Result:
         outputs: datasets by output name.
         caches: token caches by output name.
         stages: all datasets in the order of their stages.
-        folder: where the result's manifest, and its plan, lie.
+        store: where it is.
+        name: of the folder in it with the result's manifest, and its plan.
         digest: the digest to quote, over the content of all outputs, plan and batches.
         plan: digest of the compiled mixture, None without one.
     """
 
     outputs: Mapping[str, Dataset]
     stages: tuple[Dataset, ...]
-    folder: Path
+    store: Store
+    name: str
     digest: str
     caches: Mapping[str, Caches] = field(default_factory=dict)
     plan: str | None = None
 
+    @property
+    def folder(self) -> Path:
+        """The folder of a result in a local store."""
+        return self.store.path(self.name)
+
 
 def run(
     outputs: Outputs,
-    store: str | Path,
+    store: str | Path | Store,
     *,
     name: str = "recipe",
     runner: str = "ray",
@@ -66,7 +73,7 @@ def run(
 
     Args:
         outputs: what a recipe returned.
-        store: folder of the store; made when it is not there.
+        store: path or URL of the store, or the store; a folder is made when it is not there.
         name: of the recipe: the result stands in `<store>/<name>-<key>`.
         runner: "ray" or "local".
         workers: CPUs that Ray uses; changes no output.
@@ -81,10 +88,9 @@ def run(
         TaskError: a task failed; what was finished stays and is reused.
         StoreError, ConservationError: a broken promise.
     """
-    place = Store(Path(store).resolve(), failpoint)
+    place = open_store(store, failpoint)
     stages = compile_stages(outputs.products, parse_sample(sample))
     check_ready(stages)
-    place.root.mkdir(parents=True, exist_ok=True)
     place.remove_stale_spool_files()
     journal = Journal(place)
     try:
@@ -94,7 +100,7 @@ def run(
             made = run_stages(stages, units, engine, started or (lambda stage, there: None))
         place.remove_stale_spool_files()  # of workers of a killed run that were alive when this one began
         result = commit_result(place, name, stages, units, made, outputs)
-        journal.write("recipe", name=name, folder=result.folder.name, digest=result.digest)
+        journal.write("recipe", name=name, folder=result.name, digest=result.digest)
         return result
     except BaseException as error:
         journal.write("stopped", error=f"{type(error).__name__}: {error}")
@@ -219,14 +225,15 @@ def open_result(store: Store, folder: str) -> Result:
     """
     manifest = read_manifest(store, folder)
     if manifest["kind"] != "recipe":
-        raise ConfigurationError(f"{store.path(folder)} is a {manifest['kind']}, not the result of a recipe")
+        raise ConfigurationError(f"{store.url(folder)} is a {manifest['kind']}, not the result of a recipe")
     made = [_open(store, entry) for entry in manifest["stages"]]
     named = {(product.name, product.key): product for product in made}
     outputs = {name: named[entry["name"], entry["key"]] for name, entry in manifest["outputs"].items()}
     return Result(
         {name: product for name, product in outputs.items() if isinstance(product, Dataset)},
         tuple(product for product in made if isinstance(product, Dataset)),
-        store.path(folder),
+        store,
+        folder,
         manifest["content"],
         {name: product for name, product in outputs.items() if isinstance(product, Caches)},
         manifest["plan"]["digest"] if manifest["plan"] else None,
@@ -240,5 +247,4 @@ def _open(store: Store, entry: Mapping[str, Any]) -> Made:
 
 def results_in(store: Store) -> list[str]:
     """Return the folders of all recipes' results in a store."""
-    folders = [path.parent.name for path in sorted(store.root.glob("*/manifest.json"))]
-    return [folder for folder in folders if read_manifest(store, folder)["kind"] == "recipe"]
+    return [folder for folder in committed_folders(store) if read_manifest(store, folder)["kind"] == "recipe"]

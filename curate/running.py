@@ -68,7 +68,7 @@ class Engine:
     def _receipt(self, item: Item) -> Receipt:
         receipt = read_receipt(self.store, item.key)
         if receipt is None:
-            raise StoreError(f"{item.label}: the task finished without a receipt in {self.store.root}")
+            raise StoreError(f"{item.label}: the task finished without a receipt in {self.store.url('')}")
         return receipt
 
     def attempts(self, job: Job, items: Sequence[Item], total: int) -> list[Attempt]:

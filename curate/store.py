@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from curate.digests import digest_file, digest_json
+from curate.digests import digest_file, digest_json, digest_stream
 from curate.storage.claims import remove_settled_claims
 from curate.storage.errors import StoreError
-from curate.storage.files import Entry, Files
+from curate.storage.files import Appender, Entry, Files
 from curate.storage.local import LocalFiles
 from curate.storage.opening import is_remote, joined, normalised, open_files
-from curate.storage.options import StorageOptions
+from curate.storage.options import DEFAULTS, StorageOptions
 from curate.storage.spool import remove_stale, spool_name
 from transforms.outcome import canonical_json
 
@@ -36,11 +36,12 @@ __all__ = [
     "StoredFile",
     "check_self_digest",
     "json_line",
+    "open_store",
     "self_digested",
 ]
 
 POINTS: Final = ("spooled", "linked", "published")
-"""Moments of publishing a file at which a test may stop the process: before its link or PUT, after it, and at the end."""
+"""Moments of publishing a file at which a test may stop the process: before its link or PUT, after it, at the end."""
 
 PUT_POINTS: Final = ("putting", "put")
 """The same for a file that may be replaced: before and after its write."""
@@ -65,7 +66,7 @@ class Store:
 
     location: Path | str
     failpoint: Callable[[str], None] | None = None
-    options: StorageOptions = StorageOptions()
+    options: StorageOptions = DEFAULTS
 
     def __post_init__(self) -> None:
         """Tell paths from URLs.
@@ -123,6 +124,11 @@ class Store:
     def read_bytes(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         """Return bytes `start` to `stop` of `name`, or to its end."""
         return self.files.read(name, start, stop)
+
+    def digest(self, name: str) -> str:
+        """Return the digest of the bytes of `name`, read where it lies."""
+        with self.open(name) as file:
+            return digest_stream(file)
 
     def open(self, name: str) -> BinaryIO:
         """Open `name` for reading and seeking; a remote store sends what is read, in blocks."""
@@ -204,18 +210,18 @@ class Store:
         self.files.put(name, content)
         self._reach(name, "put")
 
-    def append(self, name: str, content: bytes) -> None:
-        """Add whole lines to the file of lines `name`, which only this process writes; a remote store adds a part.
+    def appender(self, name: str) -> Appender:
+        """Open the file of lines `name` for adding to it, as others may meanwhile; a remote store adds parts.
 
         Raises:
             ValueError: `name` is a file that is published.
         """
         _check_unhashed(name)
-        self.files.append(name, content)
+        return self.files.appender(name)
 
-    def lines(self, name: str) -> list[bytes]:
-        """Return the lines that were appended to `name`; the last one may be cut short by a kill."""
-        return self.files.lines(name).splitlines()
+    def appended(self, name: str) -> list[bytes]:
+        """Return the lines that were added to `name`; the last one may be cut short by a kill."""
+        return self.files.appended(name).splitlines()
 
     def remove(self, name: str) -> None:
         """Remove `name`; a file that is not there is removed already."""
@@ -278,6 +284,13 @@ class StoredFile:
 
     def __str__(self) -> str:
         return self.store.url(self.name)
+
+
+def open_store(place: Store | Path | str, failpoint: Callable[[str], None] | None = None) -> Store:
+    """Return the store at `place`: itself, a URL, or a path, made absolute."""
+    if isinstance(place, Store):
+        return place if failpoint is None else replace(place, failpoint=failpoint)
+    return Store(place if is_remote(place) else Path(place).resolve(), failpoint)
 
 
 def _check_unhashed(name: str) -> None:

@@ -19,6 +19,7 @@ from curate.products import Caches
 from curate.progress import Progress
 from curate.run import Result, open_result
 from curate.store import Store, StoreError
+from curate.store_options import STORE_HELP, add_store_options, store_of
 from mixtures import Loader, Plan, PlanError, explain, locate
 from mixtures.cache_checks import check_validation
 from transforms.tokens import Tokenizer
@@ -36,9 +37,9 @@ def opened(store: Store, folder: str) -> tuple[Result, Plan, Caches]:
     """
     result = open_result(store, folder)
     if result.plan is None:
-        raise ConfigurationError(f"{store.path(folder)} has no plan: its recipe gives no mixture to Outputs(…)")
+        raise ConfigurationError(f"{store.url(folder)} has no plan: its recipe gives no mixture to Outputs(…)")
     try:
-        plan = Plan.load(result.folder / "plan.json", result.plan)
+        plan = Plan.load(store.local(f"{folder}/plan.json"), result.plan)
     except PlanError as error:
         raise StoreError(str(error)) from error
     return result, plan, result.caches["training"]
@@ -88,7 +89,7 @@ def batch_command(store: Store, folder: str, options: argparse.Namespace) -> int
 def tokenizer_of(caches: Caches) -> Tokenizer:
     """Return the tokenizer that `caches` were made with, from the store."""
     cell = caches.cells[0]
-    description = TokenCache.open(caches.path(cell)).description
+    description = TokenCache.open(caches.place(cell)).description
     path = stored_tokenizer(caches.store, description.tokenizer)
     return Tokenizer(path, bos=description.bos_text, eos=description.eos_text)
 
@@ -216,7 +217,7 @@ def compare_command(options: argparse.Namespace, folder_of: Any) -> int:
 
     sides = {}
     for place in (options.first, options.second):
-        store = Store(place.resolve())
+        store = store_of(options, place)
         result, plan, caches = opened(store, folder_of(store))
         sides[str(place)] = (result, plan, caches.open())
     if len(sides) == 1:
@@ -249,14 +250,15 @@ def add_commands(commands: Any, add: Any, last_result: Any) -> None:
 
     def command(name: str, function: Any, text: str) -> argparse.ArgumentParser:
         def run(options: argparse.Namespace) -> int:
-            store = Store(options.store.resolve())
+            store = store_of(options)
             try:
                 return int(function(store, options.recipe or last_result(store), options))
             except IndexError as error:  # a step, row or token that is not there; the message has the range
                 raise ConfigurationError(str(error)) from error
 
         added: argparse.ArgumentParser = add(commands, name, run, text)
-        added.add_argument("store", type=Path, metavar="DIR", help="store with a result that has a plan")
+        added.add_argument("store", metavar="DIR", help=f"store with a result that has a plan: {STORE_HELP}")
+        add_store_options(added)
         added.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
         return added
 
@@ -283,8 +285,9 @@ def add_commands(commands: Any, add: Any, last_result: Any) -> None:
     compare = add(
         commands, "compare", lambda options: compare_command(options, last_result), "compare two mixtures by training"
     )
-    compare.add_argument("first", type=Path, metavar="A", help="store of the first mixture; held-out text is its own")
-    compare.add_argument("second", type=Path, metavar="B", help="store of the second")
+    add_store_options(compare)
+    compare.add_argument("first", metavar="A", help="store of the first mixture; held-out text is its own")
+    compare.add_argument("second", metavar="B", help="store of the second")
     compare.add_argument("--seeds", type=int, default=5, metavar="N", help="paired seeds, at least 3 (default: 5)")
     compare.add_argument("--steps", type=int, default=100, metavar="N", help="updates of each run (default: 100)")
     compare.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")

@@ -83,7 +83,7 @@ def trace_token(caches: Caches, cell: str, token: int) -> TokenTrace:
         StoreError: the document is not what the cache was made from.
         IndexError: the cache has no such token.
     """
-    cache = TokenCache.open(caches.path(cell), digest=caches.manifest["cells"][cell]["content"])
+    cache = TokenCache.open(caches.place(cell), digest=caches.manifest["cells"][cell]["content"])
     document = cache.document_at(token)
     described = cache.description.dataset
     dataset = open_dataset(caches.store, described["name"], described["key"])
@@ -106,7 +106,7 @@ def trace_token(caches: Caches, cell: str, token: int) -> TokenTrace:
 def read_row(dataset: Dataset, shard: int, row: int) -> dict[str, Any]:
     """Return one document of `dataset`, by the ordinal of its shard and its row."""
     key = dataset.shards()[shard]["key"]
-    with pq.ParquetFile(dataset.store.path(f"{shard_folder(key)}/part.parquet")) as file:
+    with pq.ParquetFile(dataset.store.local(f"{shard_folder(key)}/part.parquet")) as file:
         for group in range(file.num_row_groups):
             rows = file.metadata.row_group(group).num_rows
             if row < rows:

@@ -49,7 +49,7 @@ def train(
     task = digest_json({"operation": "train tokenizer: train", "stage": key})
     job = TrainTokenizerJob(dataset, operation.vocab_size, operation.special, name)
     inner = engine.receipts(job, [Item(task, dataset.name, {"dataset": dataset.key})])
-    content = engine.store.path(f"{shard_folder(task)}/tokenizer.json").read_bytes()
+    content = engine.store.read_bytes(f"{shard_folder(task)}/tokenizer.json")
     card = {
         "documents": dataset.rows,
         "texts": dataset.manifest["texts"],

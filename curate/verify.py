@@ -7,6 +7,7 @@ receipt promises nothing: it is listed as a note. Cost: one pass over the bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,11 +19,20 @@ from curate.caches.description import NAME as CACHE
 from curate.caches.description import read_description
 from curate.conservation import check_documents
 from curate.datasets import Dataset
-from curate.digests import digest_file, digest_json, short
+from curate.digests import digest_json, short
 from curate.quarantine import quarantine_name, read_quarantine
-from curate.receipts import MANIFEST, RECEIPT, Receipt, lift, read_manifest, read_receipt, shard_folder
+from curate.receipts import (
+    MANIFEST,
+    RECEIPT,
+    Receipt,
+    committed_folders,
+    lift,
+    read_manifest,
+    read_receipt,
+    shard_folder,
+)
 from curate.statistics import merge_all
-from curate.store import Store, StoreError, check_self_digest, json_line
+from curate.store import Store, StoreError, check_self_digest
 
 UNHASHED: Final = ("runs", "spool")
 """Folders of a store that nothing hashes."""
@@ -46,15 +56,17 @@ class Verification:
         return not self.problems
 
 
-def verify(root: Path) -> Verification:
-    """Check every file of the store under `root`.
+def verify(place: Path | str | Store) -> Verification:
+    """Check every file of the store at `place`, a path, a URL or a store.
 
     Raises:
-        StoreError: `root` is no store.
+        StoreError: it is no store.
     """
-    store = Store(Path(root).resolve())
-    if not store.root.is_dir() or not any(store.root.glob("*/manifest.json")):
-        raise StoreError(f"{root} is no store: it has no manifest. Give the folder that `curate run --store` wrote")
+    store = place if isinstance(place, Store) else Store(place)
+    if not committed_folders(store):
+        raise StoreError(
+            f"{store.url('')} is no store: it has no manifest. Give the place that `curate run --store` wrote"
+        )
     return _Verifier(store).run()
 
 
@@ -62,46 +74,47 @@ class _Verifier:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.found = Verification()
-        self.seen: set[Path] = set()
+        self.sizes = {entry.name: entry.size for entry in store.entries()}
+        self.folders = committed_folders(store)
+        self.seen: set[str] = set()
         self.receipts: dict[str, Receipt] = {}
         self.broken: set[str] = set()
 
     def run(self) -> Verification:
-        for folder in sorted((self.store.root / "shards").glob("*")):
+        for folder in self.store.folders("shards"):
             self._shard(folder)
-        for path in sorted(self.store.root.glob("*/manifest.json")):
-            self._guard(path, lambda path=path: self._manifest(path.parent.name))
+        for folder in self.folders:
+            self._guard(f"{folder}/manifest.json", lambda folder=folder: self._manifest(folder))
         self._strangers()
         return self.found
 
-    def _guard(self, path: Path, check: Any) -> None:
+    def _guard(self, name: str, check: Any) -> None:
         try:
             check()
         except (StoreError, ConservationError, pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
             text = str(error)
-            self._problem(path, text if str(path) in text else f"{type(error).__name__}: {text}")
+            self._problem(name, text if self.store.url(name) in text else f"{type(error).__name__}: {text}")
 
-    def _problem(self, path: Path, what: str) -> None:
-        name = path.relative_to(self.store.root).as_posix()
+    def _problem(self, name: str, what: str) -> None:
         self.found.problems.append(what if name in what else f"{name}: {what}")
 
-    def _count(self, path: Path) -> None:
-        self.seen.add(path)
+    def _count(self, name: str) -> None:
+        self.seen.add(name)
         self.found.files += 1
-        self.found.bytes += path.stat().st_size
+        self.found.bytes += self.sizes[name]
 
-    def _shard(self, folder: Path) -> None:
-        path = folder / "receipt.json"
-        if not path.exists():
-            self.found.notes.append(f"shards/{folder.name}: no receipt, left by a task that did not finish")
-            self.seen.update(folder.iterdir())
+    def _shard(self, folder: str) -> None:
+        name = f"{folder}/receipt.json"
+        if name not in self.sizes:
+            self.found.notes.append(f"{folder}: no receipt, left by a task that did not finish")
+            self.seen.update(other for other in self.sizes if other.startswith(f"{folder}/"))
             return
-        self._guard(path, lambda: self._receipt(folder, path))
+        self._guard(name, lambda: self._receipt(folder, name))
 
-    def _receipt(self, folder: Path, path: Path) -> None:
+    def _receipt(self, folder: str, path: str) -> None:
         self._count(path)
         key = self._json(path)["key"]
-        if short(key) != folder.name:
+        if shard_folder(key) != folder:
             self._problem(path, f"belongs to the shard {short(key)}")
             return
         receipt = read_receipt(self.store, key)
@@ -109,35 +122,31 @@ class _Verifier:
             return
         self.receipts[key] = receipt
         for name, entry in receipt.files.items():
-            self._file(folder / name, entry.digest)
+            self._file(f"{folder}/{name}", entry.digest)
         if "steps" in receipt.statistics:
-            check_documents(receipt, f"shards/{folder.name}")
+            check_documents(receipt, folder)
         if read_quarantine(self.store, key).digest != receipt.quarantine:
             self._problem(path, f"{quarantine_name(key)} is not the list that this task read")
 
-    def _json(self, path: Path) -> dict[str, Any]:
-        value = check_self_digest(self.store.read_json(self._name(path)), str(path))
-        if path.read_bytes() != json_line(value):
-            raise StoreError(f"{path} is not canonical JSON: a byte was changed")
-        return lift(RECEIPT if path.name == "receipt.json" else MANIFEST, value, str(path))
+    def _json(self, name: str) -> dict[str, Any]:
+        path = self.store.url(name)
+        value = check_self_digest(self.store.read_json(name), path)
+        return lift(RECEIPT if name.endswith("/receipt.json") else MANIFEST, value, path)
 
-    def _name(self, path: Path) -> str:
-        return path.relative_to(self.store.root).as_posix()
-
-    def _file(self, path: Path, digest: str) -> None:
-        if not path.exists():
-            self._problem(path, "is missing")
+    def _file(self, name: str, digest: str) -> None:
+        if name not in self.sizes:
+            self._problem(name, "is missing")
             return
-        self._count(path)
-        if (found := digest_file(path)) != digest:
-            self._problem(path, f"has the digest {found}, written was {digest}: the file is damaged")
+        self._count(name)
+        if (found := self.store.digest(name)) != digest:
+            self._problem(name, f"has the digest {found}, written was {digest}: the file is damaged")
 
     def _manifest(self, folder: str) -> None:
-        path = self.store.path(f"{folder}/manifest.json")
+        path = f"{folder}/manifest.json"
         self._count(path)
         manifest = self._json(path)
         for name, entry in manifest["files"].items():
-            self._file(path.parent / name, entry["digest"])
+            self._file(f"{folder}/{name}", entry["digest"])
         if manifest["kind"] == "recipe":
             self._recipe(folder, manifest)
             return
@@ -148,34 +157,30 @@ class _Verifier:
             self._dataset(path, Dataset(self.store, folder, manifest), inner)
         elif manifest["kind"] == "caches":
             for cell in manifest["cells"].values():
-                self._guard(self.store.path(f"{cell['folder']}/{CACHE}"), lambda cell=cell: self._cache(cell))
+                self._guard(f"{cell['folder']}/{CACHE}", lambda cell=cell: self._cache(cell))
 
-    def _dataset(self, path: Path, dataset: Dataset, inner: list[Receipt]) -> None:
+    def _dataset(self, path: str, dataset: Dataset, inner: list[Receipt]) -> None:
         listed = [self._listed(dataset.folder, shard["key"], shard["receipt"]) for shard in dataset.shards()]
         receipts = [receipt for receipt in listed if receipt is not None]
         if len(receipts) == dataset.manifest["shards"]:
             self._sums(path, dataset, receipts, inner)
 
     def _cache(self, cell: dict[str, Any]) -> None:
-        folder = self.store.path(cell["folder"])
-        self._file(folder / CACHE, cell["cache"])
-        description = read_description(folder, cell["content"])
+        folder = cell["folder"]
+        self._file(f"{folder}/{CACHE}", cell["cache"])
+        description = read_description(self.store.within(folder), cell["content"])
         for name, entry in description.files.items():
-            self._file(folder / name, entry["digest"])
+            self._file(f"{folder}/{name}", entry["digest"])
 
     def _listed(self, folder: str, key: str, digest: str) -> Receipt | None:
         receipt = self.receipts.get(key)
         if receipt is None:
-            self._problem(
-                self.store.path(f"{shard_folder(key)}/receipt.json"), f"is missing or damaged; {folder} needs it"
-            )
+            self._problem(f"{shard_folder(key)}/receipt.json", f"is missing or damaged; {folder} needs it")
         elif receipt.digest != digest:
-            self._problem(
-                self.store.path(f"{shard_folder(key)}/receipt.json"), f"is not the receipt that {folder} lists"
-            )
+            self._problem(f"{shard_folder(key)}/receipt.json", f"is not the receipt that {folder} lists")
         return receipt
 
-    def _sums(self, path: Path, dataset: Dataset, receipts: list[Receipt], inner: list[Receipt]) -> None:
+    def _sums(self, path: str, dataset: Dataset, receipts: list[Receipt], inner: list[Receipt]) -> None:
         manifest = dataset.manifest
         parts = [entry for receipt in receipts if (entry := receipt.files.get("part.parquet"))]
         if sum(entry.rows or 0 for entry in parts) != manifest["rows"]:
@@ -189,31 +194,24 @@ class _Verifier:
 
     def _recipe(self, folder: str, manifest: dict[str, Any]) -> None:
         listed = {dataset["digest"] for dataset in [*manifest["outputs"].values(), *manifest["stages"]]}
-        there = {read_manifest(self.store, path.parent.name)["digest"] for path in self._manifests()}
-        if missing := listed - there:
-            self._problem(
-                self.store.path(f"{folder}/manifest.json"), f"{len(missing)} of its stages are missing or damaged"
-            )
+        if missing := listed - set(self._manifests()):
+            self._problem(f"{folder}/manifest.json", f"{len(missing)} of its stages are missing or damaged")
 
-    def _manifests(self) -> Iterator[Path]:
-        for path in sorted(self.store.root.glob("*/manifest.json")):
-            try:
-                read_manifest(self.store, path.parent.name)
-            except StoreError:
-                continue  # reported where it is checked
-            yield path
+    def _manifests(self) -> Iterator[str]:
+        """Yield the digests of all manifests that are sound."""
+        for folder in self.folders:
+            with suppress(StoreError):  # reported where it is checked
+                yield read_manifest(self.store, folder)["digest"]
 
     def _strangers(self) -> None:
-        for path in sorted(self.store.root.rglob("*")):
-            name = self._name(path)
-            if path.is_dir() or name == REPORT or name.split("/")[0] in UNHASHED or path in self.seen:
+        read = {quarantine_name(key) for key, receipt in self.receipts.items() if receipt.quarantine}
+        for name in self.sizes:
+            top, _, below = name.partition("/")
+            if name == REPORT or top in UNHASHED or name in self.seen:
                 continue
-            if name.startswith("quarantine/") and self._is_read(path):
-                self._count(path)
-            elif (path.parent / "manifest.json").exists() or name.startswith(("shards/", "quarantine/")):
-                self._problem(path, "belongs to no receipt or manifest")
+            if name in read:
+                self._count(name)
+            elif top in ("shards", "quarantine") or (top in self.folders and "/" not in below):
+                self._problem(name, "belongs to no receipt or manifest")
             else:
                 self.found.notes.append(f"{name}: not part of the store")
-
-    def _is_read(self, path: Path) -> bool:
-        return any(short(key) == path.stem and receipt.quarantine for key, receipt in self.receipts.items())

@@ -175,7 +175,7 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
         tuple(ProductView(product.manifest) for product in _products(store, manifest)),
         tuple(cell for name, caches in result.caches.items() for cell in cells_of(name, caches)),
         meeting_of(result.caches),
-        None if result.plan is None else Plan.load(result.folder / "plan.json", result.plan),
+        None if result.plan is None else Plan.load(store.local(f"{folder}/plan.json"), result.plan),
         named["batches"],
         tuple(load_run(run) for run in runs),
     )

@@ -6,7 +6,6 @@ Memory: a shard and its compressed form while it is made; reading holds what is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from blake3 import blake3
 
 from curate.caches.errors import DamagedCacheError
 from curate.caches.layout import ArraySpec
-from curate.store import json_line
+from curate.store import Store, json_line
 
 
 def shard_bytes(spec: ArraySpec, shard: int, values: npt.NDArray[Any]) -> bytes:
@@ -49,7 +48,7 @@ class StoredArray:
     """An array of a finished cache."""
 
     spec: ArraySpec
-    folder: Path
+    place: str
     _array: Any
 
     def read(self, start: int, stop: int) -> npt.NDArray[Any]:
@@ -75,22 +74,23 @@ class StoredArray:
         except ValueError as error:
             what = ", ".join(f"{start:,} to {stop:,}" for start, stop in ranges[:3])
             raise DamagedCacheError(
-                f"{self.folder / self.spec.name} is damaged (rows {what}: {_reason(error)}): the file changed after "
+                f"{self.place} is damaged (rows {what}: {_reason(error)}): the file changed after "
                 "it was written. Copy the cache again, or remove its folder and run the recipe again"
             ) from error
 
 
-def open_array(folder: Path, spec: ArraySpec, context: Any) -> StoredArray:
-    """Open the array `spec` of the cache in `folder`; its metadata are those of `spec`."""
+def open_array(folder: Store, spec: ArraySpec, context: Any) -> StoredArray:
+    """Open the array `spec` of the cache at `folder`; its metadata are those of `spec`."""
     import tensorstore
 
     options = {
         "driver": "zarr3",
-        "kvstore": {"driver": "file", "path": f"{folder / spec.name}/"},
+        "kvstore": folder.kvstore(spec.name),
         "recheck_cached_data": False,  # files of a finished cache do not change
         "recheck_cached_metadata": False,
     }
-    return StoredArray(spec, folder, tensorstore.open(options, open=True, read=True, context=context).result())
+    array = tensorstore.open(options, open=True, read=True, context=context).result()
+    return StoredArray(spec, folder.url(spec.name), array)
 
 
 def reading_context(pool: int) -> Any:

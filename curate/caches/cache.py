@@ -20,6 +20,7 @@ from curate.caches.arrays import StoredArray, open_array, reading_context
 from curate.caches.check import problems_of
 from curate.caches.description import Description, check_files, read_description
 from curate.caches.errors import OtherTokenizerError
+from curate.store import Store
 from transforms.tokens import Tokenizer
 
 POOL: Final = 32 << 20
@@ -32,23 +33,27 @@ class TokenCache:
     """A finished token cache.
 
     Attributes:
-        folder: where it lies.
+        store: its folder, as a store of its own.
         description: what its `cache.json` says.
     """
 
-    def __init__(self, folder: Path, description: Description, pool: int = POOL) -> None:
+    def __init__(self, store: Store, description: Description, pool: int = POOL) -> None:
         """Wrap a cache whose files were checked; use `TokenCache.open`."""
-        self.folder, self.description = folder, description
+        self.store, self.description = store, description
         self._context = reading_context(pool)
 
     @classmethod
     def open(
-        cls, folder: Path | str, tokenizer: Tokenizer | None = None, digest: str | None = None, pool: int = POOL
+        cls,
+        folder: Path | str | Store,
+        tokenizer: Tokenizer | None = None,
+        digest: str | None = None,
+        pool: int = POOL,
     ) -> TokenCache:
         """Open the cache in `folder`.
 
         Args:
-            folder: the folder that holds its `cache.json`.
+            folder: the folder that holds its `cache.json`: a path, a URL, or a store (`Store.within`).
             tokenizer: what it must have been made with; encodes the canary again.
             digest: the content digest that it must have.
             pool: bytes kept of shard indices and chunks.
@@ -59,7 +64,7 @@ class TokenCache:
             DamagedCacheError: `cache.json` or metadata are not what was written, or the content digest differs.
             OldFormatError: it has another version of the format.
         """
-        place = Path(folder)
+        place = folder if isinstance(folder, Store) else Store(folder)
         description = read_description(place, digest)
         if tokenizer is not None:
             check_tokenizer(place, description, tokenizer)
@@ -188,7 +193,7 @@ class TokenCache:
 
     def _array(self, name: str) -> StoredArray:
         if name not in self._arrays:
-            self._arrays[name] = open_array(self.folder, self.description.array(name), self._context)
+            self._arrays[name] = open_array(self.store, self.description.array(name), self._context)
         return self._arrays[name]
 
     def __repr__(self) -> str:
@@ -198,23 +203,24 @@ class TokenCache:
         )
 
 
-def check_tokenizer(folder: Path, description: Description, tokenizer: Tokenizer) -> None:
+def check_tokenizer(folder: Store, description: Description, tokenizer: Tokenizer) -> None:
     """Check that the cache was made with `tokenizer`, and that it gives the ids that it gave.
 
     Raises:
         OtherTokenizerError: the message names the fields that differ.
     """
+    place = folder.url("")
     stored = {"digest": description.tokenizer, "bos": description.bos_text, "eos": description.eos_text}
     asked = {"digest": tokenizer.digest, "bos": tokenizer.bos, "eos": tokenizer.eos}
     differing = [name for name in stored if stored[name] != asked[name]]
     if differing:
         what = "; ".join(f"{name} {stored[name]!r}, asked for {asked[name]!r}" for name in differing)
         raise OtherTokenizerError(
-            f"{folder} was made with another tokenizer ({what}): open it with the one that made it, or tokenize the "
-            "documents again"
+            f"{place} was made with another tokenizer ({what}): open it with the one that made it, or tokenize "
+            "the documents again"
         )
     if tokenizer.encoder().encode(description.canary_text).tolist() != list(description.canary):
         raise OtherTokenizerError(
-            f"{folder} was made with the same tokenizer.json, but {tokenizer} gives the canary other ids than then: "
-            f"another version of the tokenizers library (the cache was made with {description.library})"
+            f"{place} was made with the same tokenizer.json, but {tokenizer} gives the canary other ids than "
+            f"then: another version of the tokenizers library (the cache was made with {description.library})"
         )

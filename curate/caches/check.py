@@ -11,7 +11,6 @@ import numpy as np
 from curate.caches.arrays import block_digests
 from curate.caches.description import NAME, content_of
 from curate.caches.errors import CacheError
-from curate.digests import digest_file
 from curate.statistics import text_sum
 from transforms.token_order import order_of
 
@@ -26,17 +25,16 @@ def problems_of(cache: TokenCache) -> list[str]:
         found += [*_offsets(cache), *_tokens(cache), *_order(cache)]
     except CacheError as error:
         found.append(str(error))
-    return [f"{cache.folder}: {problem}" for problem in dict.fromkeys(found)]
+    return [f"{cache.store.url('')}: {problem}" for problem in dict.fromkeys(found)]
 
 
 def _files(cache: TokenCache) -> Iterator[str]:
     listed = cache.description.files
     for name, entry in listed.items():
-        if (found := digest_file(cache.folder / name)) != entry["digest"]:
+        if (found := cache.store.digest(name)) != entry["digest"]:
             yield f"{name} has the digest {found}, written was {entry['digest']}: the file is damaged"
-    for path in sorted(cache.folder.rglob("*")):
-        name = path.relative_to(cache.folder).as_posix()
-        if path.is_file() and name != NAME and name not in listed:
+    for name in cache.store.names():
+        if name != NAME and name not in listed:
             yield f"{name} is not listed in {NAME}"
 
 

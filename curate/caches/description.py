@@ -8,15 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from curate.caches.errors import CutShortError, DamagedCacheError, OldFormatError
 from curate.caches.layout import FORMAT, ArraySpec, array_spec
-from curate.digests import digest_file, digest_json
+from curate.digests import digest_bytes, digest_json
 from curate.formats import FormatError
 from curate.statistics import Statistics
-from curate.store import StoreError, check_self_digest, json_line, self_digested
+from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
 
 NAME: Final = "cache.json"
 
@@ -113,32 +112,32 @@ def content_of(dtype: str, tokens: int, documents: int, blocks: Mapping[str, Seq
     )
 
 
-def read_description(folder: Path, content: str | None = None) -> Description:
-    """Return what the `cache.json` in `folder` says; `content` is the content digest that it must have.
+def read_description(folder: Store, content: str | None = None) -> Description:
+    """Return what the `cache.json` of the cache at `folder` says; `content` is the content digest that it must have.
 
     Raises:
         CutShortError: there is none.
         OldFormatError: it has another version of the format.
         DamagedCacheError: it is not what was written, or has another content digest than `content`.
     """
-    path = folder / NAME
+    path = folder.url(NAME)
     try:
-        stored = path.read_bytes()
+        stored = folder.read_bytes(NAME)
         value = json.loads(stored)
     except FileNotFoundError:
         raise CutShortError(
-            f"{folder} has no {NAME}: it is no cache, or its build did not finish. Run the recipe again"
+            f"{folder.url('')} has no {NAME}: it is no cache, or its build did not finish. Run the recipe again"
         ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
     if not isinstance(value, dict) or value.get("kind") != "cache":
         raise _damaged(path, "it does not describe a cache")
     try:
-        lifted = FORMAT.lift(value, str(path))
+        lifted = FORMAT.lift(value, path)
     except FormatError as error:
         raise OldFormatError(str(error)) from None
     try:
-        check_self_digest(value, str(path))
+        check_self_digest(value, path)
     except StoreError as error:
         raise _damaged(path, str(error)) from None
     if json_line(value) != stored:
@@ -168,26 +167,26 @@ def _from_json(value: Mapping[str, Any]) -> Description:
     )
 
 
-def check_files(folder: Path, description: Description) -> None:
+def check_files(folder: Store, description: Description) -> None:
     """Check name and size of every file, and the bytes of the metadata.
 
     Raises:
         CutShortError: a file is missing or has another size.
         DamagedCacheError: metadata of an array are not what was written.
     """
+    sizes = {entry.name: entry.size for entry in folder.entries()}
     for name, entry in description.files.items():
-        path = folder / name
-        try:
-            size = path.stat().st_size
-        except OSError:
-            raise CutShortError(f"{path} is missing: the cache is cut short. {_AGAIN}") from None
+        path = folder.url(name)
+        size = sizes.get(name)
+        if size is None:
+            raise CutShortError(f"{path} is missing: the cache is cut short. {_AGAIN}")
         if size != entry["bytes"]:
             raise CutShortError(
                 f"{path} has {size:,} bytes, written were {entry['bytes']:,}: the cache is cut short. {_AGAIN}"
             )
-        if name.endswith("zarr.json") and digest_file(path) != entry["digest"]:
+        if name.endswith("zarr.json") and digest_bytes(folder.read_bytes(name)) != entry["digest"]:
             raise _damaged(path, "it is not what was written")
 
 
-def _damaged(path: Path, why: str) -> DamagedCacheError:
+def _damaged(path: str, why: str) -> DamagedCacheError:
     return DamagedCacheError(f"{path} is damaged ({why}). {_AGAIN}")

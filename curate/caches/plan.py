@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from curate.caches.layout import Layout
 from curate.digests import digest_json, short
 from curate.receipts import shard_folder
-from curate.store import Store
+from curate.store import Store, StoredFile
 from transforms.schema import ID
 from transforms.tokens import Tokenizer
 
@@ -107,17 +107,17 @@ class Plan:
         """Return the shard key of one task."""
         return digest_json({"operation": f"tokenize {task}", "stage": self.key, "unit": unit})
 
-    def file(self, task: str, unit: object, name: str) -> Path:
-        """Return the path of a file that a task published."""
-        return self.store.path(f"{shard_folder(self.task_key(task, unit))}/{name}")
+    def file(self, task: str, unit: object, name: str) -> StoredFile:
+        """Return a file that a task published."""
+        return self.store.file(f"{shard_folder(self.task_key(task, unit))}/{name}")
 
-    def exchanges(self, name: str) -> list[Path]:
+    def exchanges(self, name: str) -> list[StoredFile]:
         """Return the exchange files `name` of all input shards, in order."""
         return [self.file("tokens", index, name) for index in range(len(self.shards))]
 
     def part(self, index: int) -> Path:
         """Return the documents of an input shard."""
-        return self.store.path(f"{shard_folder(self.shards[index].key)}/part.parquet")
+        return self.store.local(f"{shard_folder(self.shards[index].key)}/part.parquet")
 
     def batches(self, index: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield `columns` of an input shard, at most `rows` at a time."""

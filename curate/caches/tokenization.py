@@ -157,7 +157,7 @@ def tokenizer_key(digest: str) -> str:
 
 def stored_tokenizer(store: Store, digest: str) -> Path:
     """Return the path of the tokenizer.json with this digest in a store that has caches made with it."""
-    return store.path(f"{shard_folder(tokenizer_key(digest))}/tokenizer.json")
+    return store.local(f"{shard_folder(tokenizer_key(digest))}/tokenizer.json", digest)
 
 
 def merge_cells(plan: Plan) -> dict[Values, tuple[int, int]]:

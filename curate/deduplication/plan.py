@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow.parquet as pq
 from curate.digests import digest_json
 from curate.exchange import partition_count
 from curate.receipts import shard_folder
-from curate.store import Store
+from curate.store import Store, StoredFile
 from transforms.minhash import MinHash
 from transforms.order_key import encode_column
 from transforms.schema import ID
@@ -91,13 +90,13 @@ class Plan:
         """Return the shard key of one task in between."""
         return digest_json({"operation": f"deduplicate {task}", "stage": self.key, "unit": unit})
 
-    def file(self, task: str, unit: object, name: str) -> Path:
-        """Return the path of a file that a task published."""
-        return self.store.path(f"{shard_folder(self.task_key(task, unit))}/{name}")
+    def file(self, task: str, unit: object, name: str) -> StoredFile:
+        """Return a file that a task published."""
+        return self.store.file(f"{shard_folder(self.task_key(task, unit))}/{name}")
 
     def table(self, shard: int, columns: Sequence[str]) -> pa.Table:
         """Return `columns` of an input shard; columns that its dataset lacks are null."""
-        path = self.store.path(f"{shard_folder(self.shards[shard])}/part.parquet")
+        path = self.store.local(f"{shard_folder(self.shards[shard])}/part.parquet")
         names = set(pq.read_schema(path).names)
         table = pq.read_table(path, columns=[name for name in columns if name in names])
         for name in columns:

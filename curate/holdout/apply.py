@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from curate.holdout.plan import HELD
 from curate.stages import fit_to
+from curate.store import StoredFile
 from transforms.duplicates import text_digests
 from transforms.exact import decimal_text
 from transforms.hold_out import NONE, Nearness, index_sets, nearest
@@ -38,7 +39,7 @@ class Held:
 
 
 @lru_cache(maxsize=2)
-def load_held(path: Path, threshold: Fraction | None) -> Held:
+def load_held(path: Path | StoredFile, threshold: Fraction | None) -> Held:
     """Return what the index file holds, made ready once per process."""
     table = pq.read_table(path, schema=HELD)
     ids = table.column("id").to_pylist()
@@ -62,7 +63,7 @@ class LeavesTraining:
     The outcome for a document depends on it and on the index at `path` alone.
     """
 
-    path: Path
+    path: Path | StoredFile
     method: MinHash | None
     schema: pa.Schema
     version: ClassVar[int] = 1

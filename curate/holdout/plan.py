@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow as pa
 
 from curate.digests import digest_json
 from curate.receipts import shard_folder
-from curate.store import Store
+from curate.store import Store, StoredFile
 from transforms.hold_out import Limit
 from transforms.minhash import MinHash
 from transforms.schema import ID
@@ -66,6 +65,6 @@ class Plan:
         """Return the shard key of one task."""
         return digest_json({"operation": f"hold out {task}", "stage": self.key, "unit": unit})
 
-    def file(self, task: str, unit: object, name: str) -> Path:
-        """Return the path of a file that a task published."""
-        return self.store.path(f"{shard_folder(self.task_key(task, unit))}/{name}")
+    def file(self, task: str, unit: object, name: str) -> StoredFile:
+        """Return a file that a task published."""
+        return self.store.file(f"{shard_folder(self.task_key(task, unit))}/{name}")

@@ -25,6 +25,18 @@ class Entry:
     version: str
 
 
+class Appender(Protocol):
+    """A file of lines, open for adding to it."""
+
+    def write(self, lines: bytes) -> None:
+        """Add whole lines; they are kept at once, or within seconds where every write costs a request."""
+        ...
+
+    def close(self) -> None:
+        """Keep what was added, and end."""
+        ...
+
+
 class Files(Protocol):
     """A place of files. A file that is not there is a `FileNotFoundError`."""
 
@@ -71,12 +83,12 @@ class Files(Protocol):
         """Write the file whole, in place of the one that is there."""
         ...
 
-    def append(self, name: str, content: bytes) -> None:
-        """Add whole lines to a file of lines that only this process writes."""
+    def appender(self, name: str) -> Appender:
+        """Open a file of lines for adding to it; whoever else does meanwhile adds lines of their own."""
         ...
 
-    def lines(self, name: str) -> bytes:
-        """Return what was appended to `name`; nothing when nothing was."""
+    def appended(self, name: str) -> bytes:
+        """Return what was added to `name`; nothing when nothing was. The last line may be cut short by a kill."""
         ...
 
     def remove(self, name: str) -> None:

@@ -10,6 +10,7 @@ import errno
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -109,15 +110,12 @@ class LocalFiles:
             beside.unlink(missing_ok=True)
         _sync_folder(target.parent)
 
-    def append(self, name: str, content: bytes) -> None:
-        """Add whole lines to a file of lines that only this process writes."""
-        path = self.path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
-            file.write(content)
+    def appender(self, name: str) -> LocalAppender:
+        """Open a file of lines for adding to it."""
+        return LocalAppender(self.path(name))
 
-    def lines(self, name: str) -> bytes:
-        """Return what was appended to `name`; nothing when nothing was."""
+    def appended(self, name: str) -> bytes:
+        """Return what was added to `name`; nothing when nothing was."""
         path = self.path(name)
         return path.read_bytes() if path.exists() else b""
 
@@ -141,6 +139,28 @@ class LocalFiles:
     def spool(self) -> Path:
         """The folder for spool files: on the file system of the store."""
         return self.root / SPOOL
+
+
+class LocalAppender:
+    """A local file of lines, open for adding to it; each write is one call of the system, so that lines stay whole."""
+
+    def __init__(self, path: Path) -> None:
+        """Open `path`; it and its folder are made with the first lines."""
+        self._path = path
+        self._file: FileIO | None = None
+
+    def write(self, lines: bytes) -> None:
+        """Add whole lines."""
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("ab", buffering=0)
+        self._file.write(lines)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 def _make_folder(folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 Writers = Literal["many", "one"]
 """Who may write: any number of drivers and workers at once, or one driver that publishes each file once."""
@@ -32,3 +32,7 @@ class StorageOptions:
     cache: Path | None = None
     cache_bytes: int = 64 << 30
     writers: Writers = "many"
+
+
+DEFAULTS: Final = StorageOptions()
+"""Options where none are given."""

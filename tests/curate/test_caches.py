@@ -48,7 +48,7 @@ def cache(memory: Path, tokenizer: Tokenizer) -> TokenCache:
 @pytest.fixture
 def copy(cache: TokenCache, tmp_path: Path) -> Path:
     """A copy of the cache that a test may damage."""
-    return Path(shutil.copytree(cache.folder, tmp_path / "copy"))
+    return Path(shutil.copytree(cache.store.root, tmp_path / "copy"))
 
 
 @given(data=st.data())
@@ -109,9 +109,9 @@ def test_what_lies_outside_of_a_cache_is_an_index_error(cache: TokenCache, name:
 
 
 def test_opening_checks_the_content_digest_that_is_asked_for(cache: TokenCache, tokenizer: Tokenizer) -> None:
-    assert TokenCache.open(str(cache.folder), tokenizer, cache.digest).digest == cache.digest
+    assert TokenCache.open(str(cache.store.root), tokenizer, cache.digest).digest == cache.digest
     with pytest.raises(DamagedCacheError, match="asked for was 00"):
-        TokenCache.open(cache.folder, digest="00")
+        TokenCache.open(cache.store.root, digest="00")
 
 
 def crc32c(data: bytes) -> int:
@@ -127,14 +127,14 @@ def crc32c(data: bytes) -> int:
 def test_arrays_can_be_read_by_hand(cache: TokenCache, name: str) -> None:
     """The way of docs/formats.md: index at the end of a shard, inner chunks of zstd with a checksum behind."""
     spec = cache.description.array(name)
-    metadata = json.loads((cache.folder / name / "zarr.json").read_bytes())
+    metadata = json.loads((cache.store.root / name / "zarr.json").read_bytes())
     (sharding,) = metadata["codecs"]
     outer, inner = (
         part["chunk_shape"] for part in (metadata["chunk_grid"]["configuration"], sharding["configuration"])
     )
     rows = []
     for shard in range(-(-metadata["shape"][0] // outer[0])):
-        stored = (cache.folder / name / spec.file(shard)).read_bytes()
+        stored = (cache.store.root / name / spec.file(shard)).read_bytes()
         count = outer[0] // inner[0]
         index = stored[-16 * count - 4 :]
         assert crc32c(index[:-4]) == int.from_bytes(index[-4:], "little")
@@ -157,12 +157,12 @@ def test_arrays_can_be_read_by_hand(cache: TokenCache, name: str) -> None:
 
 
 def test_description_holds_what_a_reader_needs(cache: TokenCache, tokenizer: Tokenizer) -> None:
-    value = json.loads((cache.folder / "cache.json").read_bytes())
+    value = json.loads((cache.store.root / "cache.json").read_bytes())
     assert value["format"] == 1 and value["kind"] == "cache" and value["dtype"] == "uint16"
     assert value["tokenizer"]["eos"] == END and value["tokenizer"]["eos_id"] == cache.eos
     assert value["canary"]["ids"] == tokenizer.encoder().canary()
     assert set(value["files"]) == {
-        path.relative_to(cache.folder).as_posix() for path in cache.folder.rglob("*") if path.is_file()
+        path.relative_to(cache.store.root).as_posix() for path in cache.store.root.rglob("*") if path.is_file()
     } - {"cache.json"}
     assert value["tokenizer"]["forbidden"] == sorted(tokenizer.encoder().controls.values())
 
@@ -185,11 +185,11 @@ def test_cache_of_another_tokenizer_is_told_apart(cache: TokenCache, tokenizer: 
     other = tmp_path / "other.json"
     other.write_bytes(Path(tokenizer.path).read_bytes() + b"\n")
     with pytest.raises(OtherTokenizerError, match=r"another tokenizer .digest '.*', asked for '.*'.: open it with"):
-        TokenCache.open(cache.folder, Tokenizer(other, eos=END))
+        TokenCache.open(cache.store.root, Tokenizer(other, eos=END))
     with pytest.raises(
         OtherTokenizerError, match=r"bos None, asked for '<\|begin\|>'; eos '<\|end\|>', asked for None"
     ):
-        TokenCache.open(cache.folder, Tokenizer(tokenizer.path, bos=BEGIN))
+        TokenCache.open(cache.store.root, Tokenizer(tokenizer.path, bos=BEGIN))
 
 
 def test_tokenizer_that_gives_the_canary_other_ids_is_told_apart(copy: Path, tokenizer: Tokenizer) -> None:
@@ -297,10 +297,10 @@ def test_content_digest_of_the_format() -> None:
 
 def test_metadata_of_the_format(cache: TokenCache) -> None:
     """Golden: what zarr readers see."""
-    assert json.loads((cache.folder / "zarr.json").read_bytes()) == {
+    assert json.loads((cache.store.root / "zarr.json").read_bytes()) == {
         "zarr_format": 3, "node_type": "group", "attributes": {},
     }  # fmt: skip
-    value = json.loads((cache.folder / "ids" / "zarr.json").read_bytes())
+    value = json.loads((cache.store.root / "ids" / "zarr.json").read_bytes())
     (sharding,) = value.pop("codecs")
     assert value == {
         "zarr_format": 3, "node_type": "array", "shape": [60, 16], "data_type": "uint8", "fill_value": 0,

@@ -101,8 +101,8 @@ def test_manifest_damaged_or_of_another_format_is_an_error_that_names_it(
 
 def test_cache_of_another_cell_in_its_place_is_refused(store: Store, road: Result) -> None:
     caches = open_result(store, road.folder.name).caches["training"]
-    shutil.rmtree(caches.path("notes"))
-    shutil.copytree(caches.path("pages"), caches.path("notes"))
+    shutil.rmtree(caches.place("notes").root)
+    shutil.copytree(caches.place("pages").root, caches.place("notes").root)
     with pytest.raises(CacheError, match="digest"):
         caches.open()
 
@@ -110,6 +110,6 @@ def test_cache_of_another_cell_in_its_place_is_refused(store: Store, road: Resul
 @pytest.mark.parametrize("name", ["tokens/c/0", "cache.json"])
 def test_cache_with_a_file_cut_short_is_refused_by_name(store: Store, road: Result, name: str) -> None:
     caches = open_result(store, road.folder.name).caches["training"]
-    cut(caches.path("pages") / name)
+    cut(caches.place("pages").root / name)
     with pytest.raises(CacheError, match=name.partition("/")[0]):
         caches.open()

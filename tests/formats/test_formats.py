@@ -120,7 +120,7 @@ def test_frozen_caches_are_read_with_their_tokenizer(store: Store, result: Resul
             description = cache.description
             path = stored_tokenizer(store, description.tokenizer)
             tokenizer = Tokenizer(path, bos=description.bos_text, eos=description.eos_text)
-            again = TokenCache.open(caches.path(cell), tokenizer, cache.digest)
+            again = TokenCache.open(caches.place(cell).root, tokenizer, cache.digest)
             assert again.verify() == []
             assert sum(len(document) for document in again) == cache.tokens
 

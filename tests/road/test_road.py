@@ -82,10 +82,10 @@ def test_road_killed_at_points_of_its_token_stages_ends_in_the_same_store(
     tokenizer = next(store.glob("train-tokenizer-*/tokenizer.json"))
     points = [  # in the order in which a run passes them
         f"{tokenizer.relative_to(store)}:linked",
-        f"{training.path('pages').relative_to(store)}/tokens/c/0:spooled",
-        f"{training.path('notes').relative_to(store)}/cache.json:linked",
+        f"{training.place('pages').root.relative_to(store)}/tokens/c/0:spooled",
+        f"{training.place('notes').root.relative_to(store)}/cache.json:linked",
         f"{training.folder}/manifest.json:spooled",
-        f"{validation.path('letters').relative_to(store)}/cache.json:published",
+        f"{validation.place('letters').root.relative_to(store)}/cache.json:published",
         f"{finished.folder.name}/plan.json:linked",
         f"{finished.folder.name}/manifest.json:spooled",
     ]

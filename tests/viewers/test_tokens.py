@@ -338,7 +338,7 @@ def test_tokens_damaged_plan_and_cut_cache_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="edited"):
         write_report(store, made.folder, target)
     path.write_bytes(content)
-    cache = made.result.caches["training"].path("web")
+    cache = made.result.caches["training"].place("web").root
     chunk = next(p for p in sorted(cache.rglob("*")) if p.is_file() and p.suffix != ".json")
     chunk.write_bytes(chunk.read_bytes()[:-1])
     with pytest.raises(CacheError):
