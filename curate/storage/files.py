@@ -18,11 +18,13 @@ class Entry:
         name: below the root of the place.
         size: in bytes.
         version: what changes when the file does: version id or etag of an object, times and inode of a local file.
+        modified: seconds since 1970 at which it got its name, by the clock of the place.
     """
 
     name: str
     size: int
     version: str
+    modified: float
 
 
 class Appender(Protocol):

@@ -70,7 +70,8 @@ class LocalFiles:
                 except FileNotFoundError:  # removed meanwhile, as spool files are
                     continue
                 version = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}-{status.st_dev}"
-                found.append(Entry(name if below == "." else f"{below}/{name}", status.st_size, version))
+                modified = max(status.st_mtime, status.st_ctime)  # a link gives the file's times, but for ctime
+                found.append(Entry(name if below == "." else f"{below}/{name}", status.st_size, version, modified))
         return sorted(found, key=lambda entry: entry.name)
 
     def folders(self, folder: str) -> list[str]:
