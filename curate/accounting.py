@@ -64,10 +64,19 @@ class Accountant:
             flow.check()
             flow.count(self.statistics)
             ledger.extend(flow.ledger(ordinals))
-            flow.sample(self.samples, self.shows)
+            flow.sample(self.samples, _nothing if withholds(step.transform) else self.shows)
             batch, ordinals = outcome.kept, ordinals[flow.kept]
         ledger.sort(key=lambda row: row[:2])
         return batch, ordinals, ledger
+
+
+def withholds(transform: Transform) -> bool:
+    """Return whether no excerpt may be shown of what `transform` drops, as it is withdrawn."""
+    return bool(getattr(transform, "withholds", False))
+
+
+def _nothing(source: str) -> bool:
+    return False
 
 
 def _named(step: Step, outcome: Outcome) -> Outcome:

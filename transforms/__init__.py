@@ -16,6 +16,7 @@ from transforms.switch import Switch
 from transforms.tokens import Tokenizer
 from transforms.user_function import EditText, KeepIf
 from transforms.where import Where
+from transforms.withdraw import WithdrawList
 
 __all__ = [
     "ENGLISH",
@@ -38,6 +39,7 @@ __all__ = [
     "Tokenizer",
     "Transform",
     "Where",
+    "WithdrawList",
     "exact",
     "field",
 ]

@@ -12,6 +12,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from transforms.schema import records
 from transforms.switch import Switch
 from transforms.user_function import EditText, KeepIf
 from transforms.where import Where, field
+from transforms.withdraw import WithdrawList
 
 TABLES = ("kept", "dropped", "edits", "near")
 LANGUAGE = pa.field("language", pa.large_string())
@@ -115,6 +117,7 @@ MEMBERS: dict[str, Member] = {
     "Where": Member(Where((field("language") == "en") | field("language").is_null(), "language"), with_language),
     "KeepIf": Member(KeepIf(least_words, "one word", version=1), batch_of),
     "EditText": Member(EditText(shortened, "shortened", version=1), batch_of),
+    "WithdrawList": Member(WithdrawList(Path(__file__).parent / "withdrawn.jsonl"), batch_of),
     "Switch": Member(
         Switch(
             "language",
@@ -127,6 +130,7 @@ MEMBERS: dict[str, Member] = {
 }
 
 GOLDEN: dict[str, str] = {
+    "WithdrawList": "1 4d460e967b3bd62c",
     "Sample": "1 abbaf45011e4fe3f",
     "GopherQuality": "1 665d78bba47a0acf",
     "GopherQuality of German": "1 4917afdfd37859aa",
