@@ -21,7 +21,7 @@ def check_documents(receipt: Receipt, label: str) -> None:
     statistics = receipt.statistics
     for source, counts in statistics.get("reading", {}).items():
         _check_reading(source, counts, label)
-    steps = [statistics["steps"][index] for index in sorted(statistics["steps"])]
+    steps = [statistics["steps"][index] for index in sorted(statistics["steps"], key=int)]
     part = receipt.files.get("part.parquet")
     out = (part.rows or 0) if part else 0
     flow = [_totals(step) for step in steps]

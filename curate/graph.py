@@ -130,6 +130,7 @@ def read_warc(
     excerpts: bool = True,
     on_clash: str = "error",
     max_damaged: float = 0.5,
+    listing: str | Path | None = None,
 ) -> Dataset:
     """Read web archives below `root`: one record a response, its payload not yet text (apply `ExtractText`).
 
@@ -143,6 +144,8 @@ def read_warc(
         excerpts: False forbids showing this source's texts in samples and pages.
         on_clash: "error", or "place" to tell apart different records that share a WARC-Record-ID.
         max_damaged: largest share of the source's bytes that may lie in gaps; more stops the run.
+        listing: file that pins the files by size and checksum, as `curate list` writes it: nothing is hashed before the
+            run, and a file that is not the listed one is an error.
     """
     reader = Reader(
         "warc",
@@ -153,6 +156,7 @@ def read_warc(
         excerpts=excerpts,
         on_clash=on_clash,
         max_damaged=str(max_damaged),
+        listing=_path(listing),
     )
     return Dataset(Read(reader), f"read {source}")
 
@@ -168,10 +172,11 @@ def read_jsonl(
     excerpts: bool = True,
     on_clash: str = "error",
     max_damaged: float = 0.5,
+    listing: str | Path | None = None,
 ) -> Dataset:
     """Read JSON lines (plain, .gz, .zst) below `root`; further arguments as in `read_parquet`."""
     given = (tuple(ignore), licence, on_clash, excerpts)
-    return _read_rows("jsonl", Path(root), pattern, source, columns, given, max_damaged)
+    return _read_rows("jsonl", Path(root), pattern, source, columns, given, max_damaged, listing)
 
 
 def read_parquet(
@@ -185,6 +190,7 @@ def read_parquet(
     excerpts: bool = True,
     on_clash: str = "error",
     max_damaged: float = 0.5,
+    listing: str | Path | None = None,
 ) -> Dataset:
     """Read Parquet files below `root`.
 
@@ -199,9 +205,10 @@ def read_parquet(
         excerpts: False forbids showing this source's texts in samples and pages.
         on_clash: "error", or "place" to tell apart different records that share a key.
         max_damaged: largest share of the source's bytes or rows that may lie in gaps; more stops the run.
+        listing: as in `read_warc`.
     """
     given = (tuple(ignore), licence, on_clash, excerpts)
-    return _read_rows("parquet", Path(root), pattern, source, columns, given, max_damaged)
+    return _read_rows("parquet", Path(root), pattern, source, columns, given, max_damaged, listing)
 
 
 def _read_rows(
@@ -212,9 +219,10 @@ def _read_rows(
     columns: Mapping[str, str | Column] | None,
     given: tuple[tuple[str, ...], str | None, str, bool],
     max_damaged: float,
+    listing: str | Path | None,
 ) -> Dataset:
     pairs = declared_columns(columns, "text")
-    reader = Reader(kind, root, pattern, source, pairs, *given, max_damaged=str(max_damaged))
+    reader = Reader(kind, root, pattern, source, pairs, *given, max_damaged=str(max_damaged), listing=_path(listing))
     return Dataset(Read(reader), f"read {source}")
 
 
@@ -226,11 +234,24 @@ def read_files(
     licence: str | None = None,
     excerpts: bool = True,
     max_damaged: float = 0.5,
+    listing: str | Path | None = None,
 ) -> Dataset:
     """Read text and source files below `root`, each one document; arguments as in `read_parquet`."""
-    damaged = str(max_damaged)
-    reader = Reader("files", Path(root), pattern, source, licence=licence, excerpts=excerpts, max_damaged=damaged)
+    reader = Reader(
+        "files",
+        Path(root),
+        pattern,
+        source,
+        licence=licence,
+        excerpts=excerpts,
+        max_damaged=str(max_damaged),
+        listing=_path(listing),
+    )
     return Dataset(Read(reader), f"read {source}")
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
 
 
 def deduplicate(

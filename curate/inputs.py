@@ -2,30 +2,34 @@
 
 A fingerprint is the BLAKE3 digest of the stored bytes. A stat index in the store's unhashed journal remembers it under
 (size, times, inode), so that files which did not change are not read twice; nothing in a key or receipt depends on the
-index. The reading task hashes what it reads, and a file that changed in between is an error.
+index. The reading task hashes what it reads, and a file that changed in between is an error. A listing
+(`curate.listings`) takes the place of the first pass.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from blake3 import blake3
-
 from curate.configuration import ConfigurationError
 from curate.digests import digest_bytes, digest_file
 from curate.jobs import Item
+from curate.listings import CHECKSUMS, check_listing, expected_checksums, read_listing
 from curate.readers.chunks import InputError
 from curate.readers.reader import Reader
 from curate.store import Store
 
 FINGERPRINTS: Final = "runs/fingerprints.jsonl"
 """The stat index within a store."""
+
+HASHED_BYTES: Final = 256 << 20
+HASHED_FILES: Final = 128
+"""Bytes, and files, of one task of the first pass at most; a larger file has a task of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +65,27 @@ def list_files(reader: Reader) -> list[InputFile]:
     Raises:
         ConfigurationError: the root is no folder, no file matches or a name is not UTF-8: said before any work.
     """
-    root = Path(reader.root)
+    return find_files(Path(reader.root), reader.pattern, f"source {reader.source!r}")
+
+
+def find_files(root: Path, pattern: str, who: str) -> list[InputFile]:
+    """Return the files below `root` that match `pattern`, ordered by the bytes of their paths; `who` asks for them.
+
+    Raises:
+        ConfigurationError: `root` is no folder, no file matches or a name is not UTF-8.
+    """
     if not root.is_dir():
-        raise ConfigurationError(f"source {reader.source!r}: {root} is not a folder")
-    found = [path for path in root.glob(reader.pattern) if path.is_file()]
-    if not found:
-        raise ConfigurationError(f"source {reader.source!r}: no file below {root} matches {reader.pattern!r}")
-    files = [InputFile(root, path.relative_to(root).as_posix(), path.stat().st_size) for path in found]
+        raise ConfigurationError(f"{who}: {root} is not a folder")
+    files = [
+        InputFile(root, path.relative_to(root).as_posix(), path.stat().st_size)
+        for path in root.glob(pattern)
+        if path.is_file()
+    ]
+    if not files:
+        raise ConfigurationError(f"{who}: no file below {root} matches {pattern!r}")
     for file in files:
         if not _is_utf8(file.path):
-            raise ConfigurationError(f"source {reader.source!r}: the file name {file.path!r} is not UTF-8: rename it")
+            raise ConfigurationError(f"{who}: the file name {file.path!r} is not UTF-8: rename it")
     return sorted(files, key=lambda file: file.path.encode())
 
 
@@ -122,19 +137,40 @@ def _stat_key(file: InputFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintJob:
-    """Hashes input files; the result of an item is the fingerprint of its file."""
+    """Hashes input files, those of an item one after the other; the result are their fingerprints."""
 
     store: Store
     name: str = "fingerprint inputs"
 
-    def run(self, item: Item) -> str:
-        """Return BLAKE3 over the stored bytes of the file."""
-        file: InputFile = item.unit
-        return digest_file(file.root / file.path)
+    def run(self, item: Item) -> list[str]:
+        """Return BLAKE3 over the stored bytes of each file."""
+        files: tuple[InputFile, ...] = item.unit
+        return [digest_file(file.root / file.path) for file in files]
 
 
-def units_of(files: Sequence[InputFile], index: StatIndex) -> tuple[list[FileUnit], list[InputFile]]:
-    """Return the units that the index knows, and the files that must be hashed first."""
+def fingerprint_items(files: Sequence[InputFile]) -> list[Item]:
+    """Return items that hash `files`: small ones share a task."""
+    groups: list[list[InputFile]] = []
+    size = 0
+    for file in files:
+        if not groups or size + file.size > HASHED_BYTES or len(groups[-1]) == HASHED_FILES:
+            groups.append([])
+            size = 0
+        groups[-1].append(file)
+        size += file.size
+    return [Item("", group[0].path, tuple(group), sum(file.size for file in group)) for group in groups]
+
+
+def units_of(reader: Reader, files: Sequence[InputFile], index: StatIndex) -> tuple[list[FileUnit], list[InputFile]]:
+    """Return the units whose fingerprint a listing or the index knows, and the files that must be hashed first.
+
+    Raises:
+        ConfigurationError: the reader has a listing, and the files are others than it says.
+    """
+    if reader.listing is not None:
+        listed = read_listing(reader.listing)
+        check_listing(reader.source, reader.listing, listed, {file.path: file.size for file in files})
+        return [FileUnit(Path(reader.root), file.path, file.size, file.fingerprint) for file in listed], []
     known, unknown = [], []
     for file in files:
         value = index.get(file)
@@ -146,39 +182,49 @@ def units_of(files: Sequence[InputFile], index: StatIndex) -> tuple[list[FileUni
 
 
 class _Hashed(io.RawIOBase):
-    """A file that hashes what is read from it, forwards only."""
+    """A file that hashes and counts what is read from it, forwards only."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, checksums: Iterable[str]) -> None:
         super().__init__()
         self.file = file
-        self.hasher = blake3()
+        self.hashers = {kind: CHECKSUMS[kind][0]() for kind in checksums if kind in CHECKSUMS}
+        self.size = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count = self.file.readinto(buffer)  # type: ignore[attr-defined]
-        self.hasher.update(memoryview(buffer)[:count])
-        return int(count)
+        count = int(self.file.readinto(buffer))  # type: ignore[attr-defined]
+        self.size += count
+        for hasher in self.hashers.values():
+            hasher.update(memoryview(buffer)[:count])
+        return count
+
+    def found(self) -> dict[str, Any]:
+        """Return the checksums and the size of what was read."""
+        return {"size": self.size, **{kind: hasher.hexdigest() for kind, hasher in self.hashers.items()}}
 
 
 @contextmanager
 def open_hashed(unit: FileUnit) -> Iterator[BinaryIO]:
-    """Open the file of `unit`; on leaving, read what is left and compare the digest with the fingerprint.
+    """Open the file of `unit`; on leaving, read what is left and compare it with the fingerprint.
 
     Raises:
-        InputError: the file is not the one that was fingerprinted.
+        InputError: the file is not the one that was fingerprinted or listed.
     """
     path = unit.root / unit.path
+    expected = expected_checksums(unit.fingerprint)
     with path.open("rb", buffering=0) as raw:
-        hashed = _Hashed(raw)
+        hashed = _Hashed(raw, expected)
         reader = io.BufferedReader(hashed, 1 << 20)
         yield reader
         while reader.read(1 << 20):
             pass
-        found = hashed.hasher.hexdigest()
-    if found != unit.fingerprint:
-        raise InputError(
-            f"{path} has the digest {found}, it was fingerprinted as {unit.fingerprint}: it changed while the recipe "
-            "ran. Run again when it no longer changes"
-        )
+        found = hashed.found()
+    for what, value in expected.items():
+        if found[what] != value:
+            raise InputError(
+                f"{path} has the {what} {found[what]}, it was fingerprinted as {value}: it changed while the recipe "
+                "ran, or is not the file that its listing names. Run again when it no longer changes; where there is a "
+                "listing, fetch the file again or list the folder again"
+            )

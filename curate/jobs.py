@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from curate.gathered import Receipts
 from curate.receipts import FileEntry, Receipt, publish_receipt, shard_folder
 from curate.statistics import Statistics
 from curate.store import Store
@@ -63,8 +64,8 @@ class RunsJobs(Protocol):
         """Where shards are published."""
         ...
 
-    def receipts(self, job: Job, items: Sequence[Item]) -> list[Receipt]:
-        """Return the receipts of all items, in order; those that are missing are made."""
+    def receipts(self, job: Job, items: Sequence[Item]) -> Receipts:
+        """Return the receipts of all items, in order, merged in a tree; those that are missing are made."""
         ...
 
 

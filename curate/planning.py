@@ -9,20 +9,17 @@ from pathlib import Path
 from curate.datasets import has_dataset, open_dataset
 from curate.digests import short
 from curate.inputs import FileUnit, InputFile, StatIndex, list_files, units_of
-from curate.receipts import read_receipt
+from curate.keys import Keys, reading_name
+from curate.receipts import finished
 from curate.recipe import Outputs
 from curate.run import parse_sample
+from curate.running import shard_items
 from curate.stages import (
     DocumentStage,
     Stage,
     WideStage,
-    chain_key,
     compile_stages,
-    described_steps,
     readers_of,
-    reading_name,
-    stage_key,
-    unit_key,
 )
 from curate.store import Store, open_store
 
@@ -70,7 +67,7 @@ def plan(outputs: Outputs, store: str | Path | Store, *, sample: str | None = No
     units: dict[str, list[FileUnit]] = {}
     unhashed: dict[str, list[InputFile]] = {}
     for reader in readers_of(stages):
-        known, unknown = units_of(list_files(reader), index)
+        known, unknown = units_of(reader, list_files(reader), index)
         units[reading_name(reader)], unhashed[reading_name(reader)] = known, unknown
     return [_planned(stage, place, units, unhashed) for stage in stages.ordered]
 
@@ -88,29 +85,30 @@ def _planned(
     if files:
         size = sum(file.size for file in files)
         return PlannedStage(stage.name, None, "unknown until hashed", files=len(files), bytes=size)
-    key = stage_key(stage, units)
+    keys = Keys(units)
+    key = keys.stage(stage)
     if has_dataset(store, stage.name, key):
         return PlannedStage(stage.name, key, "reused")
-    items = _items(stage, store, units)
+    items = _items(stage, store, keys)
     if items is None:
         return PlannedStage(stage.name, key, "to run")
-    missing = [size for shard, size in items.items() if read_receipt(store, shard) is None]
+    there = finished(store, list(items))
+    missing = [size for shard, size in items.items() if shard not in there]
     done = len(items) - len(missing)
     state = "to finish" if done else "to run"
     return PlannedStage(stage.name, key, state, done=done, shards=len(items), read=sum(missing))
 
 
-def _items(stage: Stage, store: Store, units: Mapping[str, list[FileUnit]]) -> dict[str, int] | None:
+def _items(stage: Stage, store: Store, keys: Keys) -> dict[str, int] | None:
     """Return shard key → bytes of input, or None while the input's shards are not known."""
     if isinstance(stage, WideStage):
         return None
-    transforms = described_steps(stage.steps)
     if stage.reader is not None:
-        mine = units[reading_name(stage.reader)]
-        return {chain_key(unit_key(stage.reader, unit), transforms): unit.size for unit in mine}
+        mine = keys.units[reading_name(stage.reader)]
+        return dict(zip(keys.shards(stage, mine), (unit.size for unit in mine), strict=True))
     parent = stage.inputs[0]
-    key = stage_key(parent, units)
-    if not has_dataset(store, parent.name, key):
+    if not has_dataset(store, parent.name, keys.stage(parent)):
         return None
-    shards = [shard for shard in open_dataset(store, parent.name, key).shards() if shard["content"] is not None]
-    return {chain_key(shard["key"], transforms): shard["bytes"] for shard in shards}
+    return {
+        item.key: item.bytes for item in shard_items(stage, keys, open_dataset(store, parent.name, keys.stage(parent)))
+    }

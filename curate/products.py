@@ -6,15 +6,17 @@ cache's folder below `<store>/caches/` with its content digest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from curate.caches.cache import TokenCache
+from curate.commit import inner_of
 from curate.datasets import Committed, dataset_folder
 from curate.digests import digest_json
-from curate.receipts import MANIFEST, FileEntry, Receipt, read_manifest
+from curate.gathered import ReceiptRow, Receipts
+from curate.receipts import MANIFEST, FileEntry, read_manifest
 from curate.store import Store, StoreError, json_line, self_digested
 from transforms.tokens import Tokenizer
 
@@ -71,7 +73,7 @@ class MadeOf:
     key: str
     operation: dict[str, Any]
     inputs: Sequence[Any]
-    inner: Sequence[Receipt]
+    inner: Sequence[Receipts]
 
     def fields(self, kind: str) -> dict[str, Any]:
         """Return the fields that manifests of every kind have."""
@@ -82,7 +84,7 @@ class MadeOf:
             "key": self.key,
             "operation": self.operation,
             "inputs": [{"name": i.name, "key": i.key, "digest": i.manifest["digest"]} for i in self.inputs],
-            "inner": [{"key": receipt.key, "receipt": receipt.digest} for receipt in self.inner],
+            "inner": inner_of(self.inner),
         }
 
 
@@ -96,7 +98,7 @@ def commit_tokenizer(store: Store, made: MadeOf, content: bytes, card: Mapping[s
     return TokenizerFile(store, folder, read_manifest(store, folder))
 
 
-def commit_caches(store: Store, made: MadeOf, receipts: Sequence[Receipt]) -> Caches:
+def commit_caches(store: Store, made: MadeOf, receipts: Iterable[ReceiptRow]) -> Caches:
     """Publish the manifest of token caches; `receipts` are those of their last tasks, in the order of cells."""
     folder = dataset_folder(made.name, made.key)
     cells = {str(receipt.unit["cell"]): {**receipt.unit, "receipt": receipt.key} for receipt in receipts}

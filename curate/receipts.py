@@ -6,7 +6,8 @@ host, no attempt, so that two honest runs write the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,6 +23,12 @@ MANIFEST: Final = Format(1, _REMEDY)
 """Format of `manifest.json` of every kind."""
 STATISTICS: Final = Format(1, _REMEDY)
 """Format of `statistics.json`."""
+
+
+LISTED_FROM: Final = 1000
+"""Shards from which on a remote store is asked for a listing rather than for each."""
+
+ASKED_AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +113,22 @@ def read_receipt(store: Store, key: str) -> Receipt | None:
     files = {file: FileEntry(**entry) for file, entry in value["files"].items()}
     rest = (value["statistics"], value["quarantine"], value["digest"])
     return Receipt(value["key"], value["task"], value["unit"], files, *rest)
+
+
+def finished(store: Store, keys: Sequence[str]) -> set[str]:
+    """Return those of the shards `keys` that have a receipt; no receipt is read.
+
+    A remote store is asked for each of a few, and for one listing where there are many: a request names a thousand.
+    """
+    if store.is_remote and len(keys) >= LISTED_FROM:
+        names = store.names("shards")
+        there = {name.split("/")[1] for name in names if name.endswith("/receipt.json")}
+        return {key for key in keys if short(key) in there}
+    names = [f"{shard_folder(key)}/receipt.json" for key in keys]
+    if not store.is_remote:
+        return {key for key, name in zip(keys, names, strict=True) if store.exists(name)}
+    with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+        return {key for key, there in zip(keys, pool.map(store.exists, names), strict=True) if there}
 
 
 def lift(form: Format, value: dict[str, Any], path: str) -> dict[str, Any]:

@@ -14,13 +14,14 @@ from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, dataset_folder, open_dataset
 from curate.digests import digest_json
 from curate.journal import Journal
+from curate.keys import Keys, Units
 from curate.products import Caches, open_product
 from curate.readers.chunks import CHUNK_ROWS
 from curate.receipts import MANIFEST, FileEntry, committed_folders, read_manifest
 from curate.recipe import Artifact, Outputs
 from curate.runners import LocalRunner, Runner, ray_runner
-from curate.running import Engine, Made, Units, fingerprint_inputs, run_stages
-from curate.stages import Stage, Stages, compile_stages, stage_key, transforms_of
+from curate.running import Engine, Made, fingerprint_inputs, run_stages
+from curate.stages import Stage, Stages, compile_stages, transforms_of
 from curate.store import Store, json_line, open_store, self_digested
 from curate.warm import warm
 from transforms.sample import Sample
@@ -161,8 +162,9 @@ def commit_result(
     store: Store, name: str, stages: Stages, units: Units, made: Mapping[str, Made], outputs: Outputs | None = None
 ) -> Result:
     """Compile the mixture of `outputs`, if there is one, and write the manifest of a recipe's result."""
-    products = {output: made[stage_key(stage, units)] for output, stage in stages.outputs.items()}
-    ordered = [made[stage_key(stage, units)] for stage in stages.ordered]
+    keys = Keys(units)
+    products = {output: made[keys.stage(stage)] for output, stage in stages.outputs.items()}
+    ordered = [made[keys.stage(stage)] for stage in stages.ordered]
     contents = {output: product.content for output, product in products.items()}
     manifest: dict[str, Any] = {"format": MANIFEST.stamp, "kind": "recipe", "name": name, "plan": None, "files": {}}
     key: dict[str, Any] = {"recipe": {output: product.key for output, product in products.items()}}

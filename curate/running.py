@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from curate.caches.tokenization import Tokenization
 from curate.cells import Cells, TrainedTokenizer
-from curate.datasets import Dataset, MadeDataset, commit_dataset, has_dataset, open_dataset
+from curate.commit import MadeDataset, commit_dataset
+from curate.datasets import Dataset, has_dataset, open_dataset
 from curate.deduplication import Deduplication
 from curate.digests import digest_json
 from curate.documents import DocumentJob, ShardUnit
+from curate.gathered import Receipts
+from curate.gathering import gather
 from curate.graph import Deduplicate, HoldOut
-from curate.inputs import FileUnit, FingerprintJob, InputFile, StatIndex, list_files, units_of
+from curate.inputs import FileUnit, FingerprintJob, InputFile, StatIndex, fingerprint_items, list_files, units_of
 from curate.jobs import Item, Job, TaskError
 from curate.journal import Journal
+from curate.keys import Keys, Units, reading_name, shared_key
 from curate.products import Caches, MadeOf, TokenizerFile, commit_caches, open_product
 from curate.progress import Progress
 from curate.readers.chunks import CHUNK_ROWS, InputError
 from curate.readers.parquet import check_columns
 from curate.readers.reader import Reader
-from curate.receipts import Receipt, read_receipt, shard_folder
+from curate.receipts import finished
 from curate.repeats import RepeatsJob, id_ranges, repeats_by_shard
 from curate.runners import Attempt, Runner
 from curate.stages import (
@@ -29,21 +33,12 @@ from curate.stages import (
     Stage,
     Stages,
     WideStage,
-    chain_key,
     describe_stage,
-    described_steps,
     readers_of,
-    reading_name,
-    shared_key,
-    stage_key,
-    unit_key,
 )
-from curate.statistics import merge_all
-from curate.store import Store, StoreError
+from curate.store import Store
 from curate.training import train
 from transforms.tokens import Tokenizer
-
-Units = Mapping[str, Sequence[FileUnit]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +50,30 @@ class Engine:
     journal: Journal
     chunk_rows: int = CHUNK_ROWS
 
-    def receipts(self, job: Job, items: Sequence[Item]) -> list[Receipt]:
+    def receipts(self, job: Job, items: Sequence[Item]) -> Receipts:
         """Return the receipts of all `items`, in order; those that are missing are made.
 
         Raises:
             TaskError: an item failed.
         """
-        missing = [item for item in items if read_receipt(self.store, item.key) is None]
-        self.attempts(job, missing, len(items))
-        return [self._receipt(item) for item in items]
+        return gather(self, [item.key for item in items], self.make(job, items))
 
-    def _receipt(self, item: Item) -> Receipt:
-        receipt = read_receipt(self.store, item.key)
-        if receipt is None:
-            raise StoreError(f"{item.label}: the task finished without a receipt in {self.store.url('')}")
-        return receipt
+    def make(self, job: Job, items: Sequence[Item], again: frozenset[str] = frozenset()) -> frozenset[str]:
+        """Make those of `items` that have no receipt, and those of `again`; return the keys of what was made.
 
-    def attempts(self, job: Job, items: Sequence[Item], total: int) -> list[Attempt]:
-        """Run `items`, `total` of which are asked for, with progress and journal."""
+        Raises:
+            TaskError: an item failed.
+        """
+        there = finished(self.store, [item.key for item in items])
+        missing = [item for item in items if item.key in again or item.key not in there]
+        return frozenset(attempt.item.key for attempt in self.attempts(job, missing, len(items)))
+
+    def attempts(self, job: Job, items: Sequence[Item], total: int) -> Iterator[Attempt]:
+        """Run `items`, `total` of which are asked for, with progress and journal; yield each as it is done."""
         if not items:
-            return []
-        progress = Progress(job.name, total, sum(item.bytes for item in items), total - len(items))
-        done = []
+            return
+        size = sum(item.bytes for item in items)
+        progress = Progress(job.name, total, size, total - len(items))
         try:
             for attempt in self.runner.run(job, items):
                 self.journal.write(
@@ -84,13 +81,12 @@ class Engine:
                     seconds=round(attempt.seconds, 3), host=attempt.host, pid=attempt.pid, peak_mb=attempt.peak_mb,
                 )  # fmt: skip
                 progress.advance(attempt.documents, attempt.item.bytes)
-                done.append(attempt)
+                yield attempt
         except TaskError as error:
             self.journal.write("failure", job=job.name, error=str(error))
             raise
         finally:
             progress.finish()
-        return done
 
 
 def fingerprint_inputs(stages: Stages, engine: Engine) -> Units:
@@ -100,14 +96,13 @@ def fingerprint_inputs(stages: Stages, engine: Engine) -> Units:
         ConfigurationError: a root is missing, nothing matches, or a Parquet file lacks a declared column.
     """
     index = StatIndex(engine.store)
-    listed: dict[str, tuple[Reader, list[InputFile]]] = {}
-    for reader in readers_of(stages):
-        listed[reading_name(reader)] = (reader, _listed(reader))
-    unknown = [file for _, files in listed.values() for file in units_of(files, index)[1]]
-    items = [Item("", f"{file.path}", file, file.size) for file in dict.fromkeys(unknown)]
-    attempts = engine.attempts(FingerprintJob(engine.store), items, len(items))
-    index.put({attempt.item.unit: attempt.result for attempt in attempts})
-    return {name: units_of(files, index)[0] for name, (_, files) in listed.items()}
+    readers = {reading_name(reader): reader for reader in readers_of(stages)}
+    files = {name: _listed(reader) for name, reader in readers.items()}
+    unknown = [file for name, reader in readers.items() for file in units_of(reader, files[name], index)[1]]
+    items = fingerprint_items(list(dict.fromkeys(unknown)))
+    for attempt in engine.attempts(FingerprintJob(engine.store), items, len(items)):
+        index.put(dict(zip(attempt.item.unit, attempt.result, strict=True)))
+    return {name: units_of(reader, files[name], index)[0] for name, reader in readers.items()}
 
 
 def _listed(reader: Reader) -> list[InputFile]:
@@ -128,17 +123,18 @@ def run_stages(stages: Stages, units: Units, engine: Engine, started: Callable[[
     `started` is told of each stage, and whether it was there already.
     """
     made: dict[str, Made] = {}
+    keys = Keys(units)
     for stage in stages.ordered:
-        key = stage_key(stage, units)
+        key = keys.stage(stage)
         there = has_dataset(engine.store, stage.name, key) and is_whole(open_made(engine.store, stage, key))
         started(stage, there)
-        inputs = tuple(made[stage_key(parent, units)] for parent in stage.inputs)
+        inputs = tuple(made[keys.stage(parent)] for parent in stage.inputs)
         if there:
             made[key] = open_made(engine.store, stage, key)
         elif isinstance(stage, WideStage):
             made[key] = _run_wide(stage, key, inputs, engine)
         else:
-            made[key] = _run_documents(stage, key, datasets_of(inputs), units, engine)
+            made[key] = _run_documents(stage, keys, datasets_of(inputs), engine)
         engine.journal.write("stage", name=stage.name, key=key, reused=there, content=made[key].content)
     return made
 
@@ -147,7 +143,8 @@ def is_whole(made: Made) -> bool:
     """Return whether every shard has its receipt still: who removes a damaged shard gets it back by running again."""
     if not isinstance(made, Dataset):
         return True
-    return all(made.store.exists(f"{shard_folder(shard['key'])}/receipt.json") for shard in made.shards())
+    keys = [shard["key"] for shard in made.each_shard(["key"])]
+    return len(finished(made.store, keys)) == len(set(keys))
 
 
 def open_made(store: Store, stage: Stage, key: str) -> Made:
@@ -180,7 +177,7 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
         return train(stage.name, operation, key, described, datasets[0], engine)
     tokenizer = operation.tokenizer or _trained(operation, inputs)
     caches, inner = Tokenization(datasets[0], tokenizer, operation.by, key, engine).run()
-    return commit_caches(engine.store, MadeOf(stage.name, key, described, inputs, [*inner, *caches]), caches)
+    return commit_caches(engine.store, MadeOf(stage.name, key, described, inputs, [*inner, caches]), caches)
 
 
 def _trained(cells: Cells, inputs: Sequence[Made]) -> Tokenizer:
@@ -189,41 +186,44 @@ def _trained(cells: Cells, inputs: Sequence[Made]) -> Tokenizer:
     return file.tokenizer(wanted.bos, wanted.eos)
 
 
-def _run_documents(
-    stage: DocumentStage, key: str, inputs: tuple[Dataset, ...], units: Units, engine: Engine
-) -> Dataset:
+def _run_documents(stage: DocumentStage, keys: Keys, inputs: tuple[Dataset, ...], engine: Engine) -> Dataset:
     job = DocumentJob(
         engine.store, stage.name, stage.reader, stage.steps, stage.schema, stage.forbids, engine.chunk_rows
     )
-    transforms = described_steps(stage.steps)
-    inner: list[Receipt] = []
+    inner: list[Receipts] = []
     if stage.reader is None:
-        items = [
-            Item(chain_key(shard["key"], transforms), shard["unit"], ShardUnit(shard["key"]), shard["bytes"])
-            for shard in inputs[0].shards()
-            if shard["content"] is not None
-        ]
-        receipts = engine.receipts(job, items)
+        receipts = engine.receipts(job, shard_items(stage, keys, inputs[0]))
     else:
-        mine = units[reading_name(stage.reader)]
-        receipts = engine.receipts(job, _file_items(stage.reader, mine, transforms))
+        mine = keys.units[reading_name(stage.reader)]
+        receipts = engine.receipts(job, _file_items(stage, keys, mine))
         if stage.reader.keyed and len(mine) > 1:
             mine, inner = _without_repeats(stage, mine, receipts, engine)
-            receipts = engine.receipts(job, _file_items(stage.reader, mine, transforms))
+            receipts = engine.receipts(job, _file_items(stage, keys, mine))
         check_damage(stage.reader, receipts)
+    described = describe_stage(stage)
     return commit_dataset(
-        engine.store, MadeDataset(stage.name, key, describe_stage(stage), inputs, stage.schema, receipts, tuple(inner))
+        engine.store,
+        MadeDataset(stage.name, keys.stage(stage), described, inputs, stage.schema, receipts, tuple(inner)),
     )
 
 
-def check_damage(reader: Reader, receipts: Sequence[Receipt]) -> None:
+def shard_items(stage: DocumentStage, keys: Keys, upstream: Dataset) -> list[Item]:
+    """Return an item for each shard of `upstream` that keeps anything."""
+    chain = keys.chain(stage)
+    return [
+        Item(chain.key(shard["key"]), shard["unit"], ShardUnit(shard["key"]), shard["bytes"])
+        for shard in upstream.each_shard(["key", "unit", "bytes", "content"])
+        if shard["content"] is not None
+    ]
+
+
+def check_damage(reader: Reader, receipts: Receipts) -> None:
     """Raise where more of a source is damaged than its budget allows.
 
     Raises:
         InputError: the message has the share, the reasons, and where to look.
     """
-    counts = merge_all([receipt.statistics["reading"] for receipt in receipts if "reading" in receipt.statistics])
-    mine = counts.get(reader.source, {})
+    mine = receipts.statistics().get("reading", {}).get(reader.source, {})
     for unit, places in (("bytes", ("stored", "stream")), ("rows", ("row",))):
         total = sum(mine.get("total", {}).get(place, 0) for place in places)
         gaps = mine.get("gaps", {})
@@ -236,23 +236,27 @@ def check_damage(reader: Reader, receipts: Sequence[Receipt]) -> None:
             )
 
 
-def _file_items(reader: Reader, units: Sequence[FileUnit], transforms: Sequence[object]) -> list[Item]:
-    return [Item(chain_key(unit_key(reader, unit), transforms), unit.path, unit, unit.size) for unit in units]
+def _file_items(stage: DocumentStage, keys: Keys, units: Sequence[FileUnit]) -> list[Item]:
+    made = zip(keys.shards(stage, units), units, strict=True)
+    return [Item(key, unit.path, unit, unit.size) for key, unit in made]
 
 
 def _without_repeats(
-    stage: DocumentStage, units: Sequence[FileUnit], receipts: Sequence[Receipt], engine: Engine
-) -> tuple[list[FileUnit], list[Receipt]]:
+    stage: DocumentStage, units: Sequence[FileUnit], receipts: Receipts, engine: Engine
+) -> tuple[list[FileUnit], list[Receipts]]:
     """Return the units with the records that an earlier file holds too marked as repeats."""
-    shards = tuple(receipt.key for receipt in receipts)
-    records = sum((receipt.files["keys.parquet"].rows or 0) for receipt in receipts if "keys.parquet" in receipt.files)
+    shards, records = [], 0
+    for receipt in receipts:
+        shards.append(receipt.key)
+        listed = receipt.files.get("keys.parquet")
+        records += (listed.rows or 0) if listed else 0
     job = RepeatsJob(
-        engine.store, f"{stage.name}: repeats", stage.sources[0], shards, tuple(unit.path for unit in units)
+        engine.store, f"{stage.name}: repeats", stage.sources[0], tuple(shards), tuple(unit.path for unit in units)
     )
     items = [
-        Item(digest_json({"operation": "repeats", "shards": list(shards), "range": ids.described()}), "ids", ids)
+        Item(digest_json({"operation": "repeats", "shards": shards, "range": ids.described()}), "ids", ids)
         for ids in id_ranges(records)
     ]
     inner = engine.receipts(job, items)
     repeats = repeats_by_shard(engine.store, [item.key for item in items])
-    return [replace(unit, repeats=repeats.get(i, frozenset())) for i, unit in enumerate(units)], inner
+    return [replace(unit, repeats=repeats.get(i, frozenset())) for i, unit in enumerate(units)], [inner]

@@ -1,7 +1,7 @@
-"""From the graph of a recipe to stages: what is made real on disk, in which order, under which key.
+"""From the graph of a recipe to stages: what is made real on disk, and in which order. `curate.keys` names them.
 
 Document-wise transforms are fused into one pass. A chain is cut after reading + extraction, where text begins (the dear
-part), and at `.keep()`. Keys are built transform by transform, so a cut changes no key after it.
+part), and at `.keep()`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ import pyarrow as pa
 from curate.accounting import Step
 from curate.cells import Cells, TrainedTokenizer
 from curate.configuration import ConfigurationError, describe
-from curate.digests import digest_json
 from curate.graph import Apply, Dataset, Deduplicate, HoldOut, Keep, Read
-from curate.inputs import FileUnit
 from curate.readers.reader import Reader
 from transforms.chain import unique_names
 from transforms.outcome import Transform
@@ -259,64 +257,10 @@ def fit_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def unit_key(reader: Reader, unit: FileUnit) -> str:
-    """Return the key of one unit of reading: reader configuration, path below the root, fingerprint."""
-    key = digest_json(
-        {"operation": "read", "reader": describe(reader), "path": unit.path, "fingerprint": unit.fingerprint}
-    )
-    if not unit.repeats:
-        return key
-    return digest_json({"operation": "same record", "input": key, "ids": sorted(i.hex() for i in unit.repeats)})
-
-
-def described_steps(steps: Sequence[Step]) -> list[Any]:
-    """Return the descriptions of the transforms of `steps`; files that they name are hashed here, once."""
-    return [describe(step.transform) for step in steps]
-
-
-def chain_key(key: str, transforms: Sequence[Any]) -> str:
-    """Return the key of what described `transforms` make of the dataset or shard `key`."""
-    for transform in transforms:
-        key = digest_json({"operation": "apply", "input": key, "transform": transform})
-    return key
-
-
-def stage_key(stage: Stage, units: Mapping[str, Sequence[FileUnit]]) -> str:
-    """Return the key of `stage`, given the fingerprinted units of each source that it reads from."""
-    if isinstance(stage, WideStage):
-        return wide_key(stage.operation, [stage_key(parent, units) for parent in stage.inputs])
-    if stage.upstream is not None:
-        return chain_key(stage_key(stage.upstream, units), described_steps(stage.steps))
-    if stage.reader is None:
-        raise TypeError("a stage reads files or an upstream stage")
-    mine = units[reading_name(stage.reader)]
-    read = {"operation": "read", "units": [unit_key(stage.reader, replace(unit, repeats=frozenset())) for unit in mine]}
-    return chain_key(digest_json(read), described_steps(stage.steps))
-
-
-def wide_key(operation: Wide, inputs: Sequence[str]) -> str:
-    """Return the key of `operation` on inputs with these keys; a part of a hold-out has that of the whole in it."""
-    if isinstance(operation, HoldOut):
-        return digest_json({"operation": "output", "input": shared_key(operation, inputs), "name": operation.part})
-    return shared_key(operation, inputs)
-
-
-def shared_key(operation: Wide, inputs: Sequence[str]) -> str:
-    """Return the key of all outputs of `operation` together."""
-    whole = replace(operation, part="") if isinstance(operation, HoldOut) else operation
-    what = {**_without_inputs(whole), "inputs": list(inputs)}
-    return digest_json({"operation": VERBS[type(operation)], "what": what})
-
-
-def reading_name(reader: Reader) -> str:
-    """Return a name for the files that `reader` reads, unique within a recipe."""
-    return f"{reader.source}\0{reader.root}\0{reader.pattern}\0{reader.format}"
-
-
 def describe_stage(stage: Stage) -> dict[str, Any]:
     """Return the configuration of `stage` as it stands in its manifest."""
     if isinstance(stage, WideStage):
-        return {"operation": VERBS[type(stage.operation)], **_without_inputs(stage.operation)}
+        return {"operation": VERBS[type(stage.operation)], **without_inputs(stage.operation)}
     reader = None if stage.reader is None else describe(stage.reader)
     return {"operation": "documents", "reader": reader, "steps": [_described_step(step) for step in stage.steps]}
 
@@ -328,7 +272,8 @@ def _described_step(step: Step) -> dict[str, Any]:
     return described if card is None else {**described, "card": card()}
 
 
-def _without_inputs(operation: Wide) -> dict[str, Any]:
+def without_inputs(operation: Wide) -> dict[str, Any]:
+    """Return the configuration of `operation` without its inputs and without what is for people."""
     described: dict[str, Any] = describe(replace(operation, inputs=(), **_NAMELESS.get(type(operation), {})))
     return described
 

@@ -65,12 +65,21 @@ def _merge_values(name: str, left: Any, right: Any) -> Any:
 
 
 def merge_all(parts: Iterable[Statistics]) -> Statistics:
-    """Return the statistics of the union of `parts`, merged pairwise in a tree."""
-    level = list(parts)
-    while len(level) > 1:
-        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
-        level = [merge(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-    return level[0] if level else {}
+    """Return the statistics of the union of `parts`, merged pairwise in a tree.
+
+    Memory: a part, and the merged statistics of the last 2^k parts for a few k.
+    """
+    pending: list[tuple[int, Statistics]] = []  # how many parts, falling, and what they say together
+    for part in parts:
+        count = 1
+        while pending and pending[-1][0] == count:
+            part = merge(pending.pop()[1], part)
+            count *= 2
+        pending.append((count, part))
+    merged = pending.pop()[1] if pending else {}
+    while pending:
+        merged = merge(pending.pop()[1], merged)
+    return merged
 
 
 def add(statistics: Statistics, path: Iterable[str], amount: int) -> None:

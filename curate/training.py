@@ -57,4 +57,4 @@ def train(
         "vocab_size": operation.vocab_size,
         "special": list(operation.special),
     }
-    return commit_tokenizer(engine.store, MadeOf(name, key, described, (dataset,), inner), content, card)
+    return commit_tokenizer(engine.store, MadeOf(name, key, described, (dataset,), [inner]), content, card)

@@ -30,6 +30,7 @@ from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.digests import digest_json
 from curate.exchange import partition_count
+from curate.gathered import Receipts, held
 from curate.jobs import Item, Job, RunsJobs, publish_files
 from curate.receipts import Receipt, read_receipt, shard_folder
 from curate.statistics import merge_all
@@ -51,7 +52,7 @@ class Tokenization:
     engine: RunsJobs
     layout: Layout = LAYOUT
 
-    def run(self) -> tuple[list[Receipt], list[Receipt]]:
+    def run(self) -> tuple[Receipts, list[Receipts]]:
         """Return the receipts of the caches, ordered by cell, and those of the tasks in between.
 
         The unit of a cache's receipt has its cell, folder, content digest, tokens, documents, and the file digest of
@@ -63,17 +64,17 @@ class Tokenization:
         """
         check_by(self.by, self.dataset.manifest["schema"])
         plan, kept = self._plan()
-        inner = [kept]
+        inner = [held(self.engine.store, [kept])]
         shards = range(len(plan.shards))
-        inner += self._receipts(plan, CellsJob(plan), "cells", shards)
+        inner.append(self._receipts(plan, CellsJob(plan), "cells", shards))
         plan = replace(plan, cells=make_cells(plan.by, merge_cells(plan)))
         encoded = self._receipts(plan, TokensJob(plan), "tokens", shards)
-        inner += encoded
-        inner += self._receipts(plan, LengthsJob(plan), "lengths", range(plan.partitions))
+        inner.append(encoded)
+        inner.append(self._receipts(plan, LengthsJob(plan), "lengths", range(plan.partitions)))
         lengths = tuple(read_lengths(plan))
         self._check_counts(lengths)
         written = self._write(plan, lengths)
-        statistics = merge_all([receipt.statistics for receipt in (*encoded, *written)])["cells"]
+        statistics = merge_all(receipts.statistics() for receipts in (encoded, *written))["cells"]
         finish = FinishJob(plan, lengths, statistics, self._described_dataset())
         caches = self._receipts(plan, finish, "finish", range(len(plan.cells)))
         return caches, [*inner, *written]
@@ -95,20 +96,20 @@ class Tokenization:
         canary = tuple(encoder.canary())
         return Plan(store, self.key, shards, self.by, tokenizer, encoder.dtype, canary, self.layout), kept
 
-    def _receipts(self, plan: Plan, job: Job, task: str, units: Sequence[Any]) -> list[Receipt]:
+    def _receipts(self, plan: Plan, job: Job, task: str, units: Sequence[Any]) -> Receipts:
         items = [Item(plan.task_key(task, unit), f"{task} {unit}", unit) for unit in units]
         return self.engine.receipts(job, items)
 
-    def _write(self, plan: Plan, lengths: tuple[Lengths, ...]) -> list[Receipt]:
-        receipts: list[Receipt] = []
+    def _write(self, plan: Plan, lengths: tuple[Lengths, ...]) -> list[Receipts]:
         jobs: Mapping[str, Job] = {
             "write tokens": WriteTokensJob(plan, lengths),
             "write documents": WriteDocumentsJob(plan, lengths),
         }
         units = [entry for cell in range(len(plan.cells)) for entry in writers(plan, lengths, cell)]
-        for task, job in jobs.items():
-            receipts += self._receipts(plan, job, task, [unit for name, unit in units if name == task])
-        return receipts
+        return [
+            self._receipts(plan, job, task, [unit for name, unit in units if name == task])
+            for task, job in jobs.items()
+        ]
 
     def _check_counts(self, lengths: Sequence[Lengths]) -> None:
         documents = sum(int(mine.documents[-1]) for mine in lengths)

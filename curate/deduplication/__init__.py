@@ -14,7 +14,7 @@ Memory: a shard or a partition per task; `decide` holds all edges (32 bytes each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,9 +24,9 @@ from curate.deduplication.apply import ApplyJob
 from curate.deduplication.exact import DigestsJob, ExactJob
 from curate.deduplication.near import BandsJob, CandidatesJob, DecideJob, ShinglesJob, VerifyJob
 from curate.deduplication.plan import Plan
+from curate.gathered import Receipts
 from curate.graph import Deduplicate
 from curate.jobs import Item, Job, RunsJobs
-from curate.receipts import Receipt
 from curate.stages import WideStage
 
 
@@ -44,14 +44,14 @@ class Deduplication:
     inputs: tuple[Dataset, ...]
     engine: RunsJobs
 
-    def run(self) -> tuple[list[Receipt], list[Receipt]]:
+    def run(self) -> tuple[Receipts, list[Receipts]]:
         """Return the receipts of the output's shards, and those of the tasks in between.
 
         Raises:
             TooManyRemovedError: a source loses more than `max_removed` allows.
         """
         plan = self._plan()
-        inner: list[Receipt] = []
+        inner: list[Receipts] = []
         shards, digests, buckets = range(len(plan.shards)), range(plan.digest_partitions), range(plan.bucket_partitions)
         steps: list[tuple[str, Callable[[Plan], Job], Iterable[int]]] = [
             ("digests", DigestsJob, shards),
@@ -67,7 +67,7 @@ class Deduplication:
             ]
         for task, job, units in steps:
             items = [Item(plan.task_key(task, unit), f"{task} {unit}", unit) for unit in units]
-            inner.extend(self.engine.receipts(job(plan), items))
+            inner.append(self.engine.receipts(job(plan), items))
         items = [Item(plan.task_key("apply", unit), f"apply {unit}", unit) for unit in shards]
         receipts = self.engine.receipts(ApplyJob(plan, self.stage.name, self.stage.forbids), items)
         self._check_removed(receipts)
@@ -88,14 +88,11 @@ class Deduplication:
             self.stage.schema,
         )
 
-    def _check_removed(self, receipts: Sequence[Receipt]) -> None:
-        counts: dict[str, tuple[int, int]] = {}
-        for receipt in receipts:
-            for source, flow in receipt.statistics["steps"].get("00", {"sources": {}})["sources"].items():
-                had, stays = counts.get(source, (0, 0))
-                counts[source] = (had + flow["documents_in"], stays + flow["documents_out"])
+    def _check_removed(self, receipts: Receipts) -> None:
+        flows = receipts.statistics().get("steps", {}).get("00", {"sources": {}})["sources"]
         for source, share in self.operation.max_removed:
-            had, stays = counts.get(source, (0, 0))
+            flow = flows.get(source, {"documents_in": 0, "documents_out": 0})
+            had, stays = flow["documents_in"], flow["documents_out"]
             if had and Fraction(had - stays, had) > Fraction(share):
                 raise TooManyRemovedError(
                     f"{self.stage.name}: source {source!r} would lose {had - stays:,} of {had:,} documents, more than "

@@ -14,19 +14,19 @@ out; `choose` has at most the limit's documents of each shard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from curate.accounting import Step
 from curate.datasets import Dataset
 from curate.documents import DocumentJob, ShardUnit
+from curate.gathered import Receipts
 from curate.graph import HoldOut
 from curate.holdout.apply import STEP, LeavesTraining, StaysOut
 from curate.holdout.choose import ChoicesJob, ChooseJob
 from curate.holdout.held import HeldJob, IndexJob
 from curate.holdout.plan import Plan
 from curate.jobs import Item, Job, RunsJobs
-from curate.receipts import Receipt
 from curate.stages import WideStage
 from transforms.hold_out import Limit
 from transforms.outcome import Transform
@@ -45,7 +45,7 @@ class HoldingOut:
     inputs: tuple[Dataset, ...]
     engine: RunsJobs
 
-    def run(self) -> tuple[list[Receipt], list[Receipt]]:
+    def run(self) -> tuple[Receipts, list[Receipts]]:
         """Return the receipts of the shards of this part, and those of the tasks in between."""
         plan = self._plan()
         shards = range(len(plan.shards))
@@ -55,12 +55,12 @@ class HoldingOut:
             ("held", HeldJob, shards),
             ("index", IndexJob, (0,)),
         ]
-        inner: dict[str, Sequence[Receipt]] = {}
+        inner: dict[str, Receipts] = {}
         for task, job, units in steps:
             items = [Item(plan.task_key(task, unit), f"{task} {unit}", unit) for unit in units]
             inner[task] = self.engine.receipts(job(plan), items)
         made = self._train(plan) if self.operation.part == TRAIN else self._valid(plan, inner["held"])
-        return made, [receipt for receipts in inner.values() for receipt in receipts]
+        return made, list(inner.values())
 
     def _plan(self) -> Plan:
         shards = [shard for dataset in self.inputs for shard in dataset.shards() if shard["content"] is not None]
@@ -75,7 +75,7 @@ class HoldingOut:
             self.stage.schema,
         )
 
-    def _train(self, plan: Plan) -> list[Receipt]:
+    def _train(self, plan: Plan) -> Receipts:
         leaves = LeavesTraining(plan.file("index", 0, "index.parquet"), plan.method, plan.schema)
         items = [
             Item(plan.task_key(TRAIN, unit), f"{TRAIN} {unit}", ShardUnit(shard))
@@ -83,7 +83,7 @@ class HoldingOut:
         ]
         return self.engine.receipts(self._job(leaves), items)
 
-    def _valid(self, plan: Plan, held: Sequence[Receipt]) -> list[Receipt]:
+    def _valid(self, plan: Plan, held: Receipts) -> Receipts:
         items = [
             Item(plan.task_key(VALID, unit), f"{VALID} {unit}", ShardUnit(receipt.key))
             for unit, receipt in enumerate(held)

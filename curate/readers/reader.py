@@ -59,6 +59,8 @@ class Reader:
         excerpts: False forbids excerpts of this source's texts in samples and pages.
         max_record_bytes: longer records are refused as "record too large".
         max_damaged: largest share of the source's bytes (or rows) that may lie in gaps; more stops the run.
+        listing: file that pins the files (`curate list` writes it), so that none is hashed before the run; or None.
+            What it says of a file is the fingerprint of that file, and so in its key.
     """
 
     format: str
@@ -72,6 +74,7 @@ class Reader:
     excerpts: bool = True
     max_record_bytes: int = 64 << 20
     max_damaged: str = field(default="0.5", metadata={"key": False})
+    listing: Path | None = field(default=None, metadata={"key": False})
 
     version = 1  # raised when what a reader makes of some file changes
 

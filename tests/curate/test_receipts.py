@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from curate import Outputs
-from curate.datasets import MadeDataset, commit_dataset, dataset_folder, datasets_in, open_dataset
+from curate.commit import MadeDataset, commit_dataset
+from curate.datasets import dataset_folder, datasets_in, open_dataset
+from curate.gathered import held
 from curate.jobs import TaskError
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_manifest, read_receipt, shard_folder
 from curate.store import Store, StoreError, json_line, self_digested
@@ -129,21 +132,21 @@ def test_damaged_part_stops_whoever_reads_it_and_comes_back_when_its_folder_is_r
 # --- manifests -------------------------------------------------------------------------------------------------------
 
 
-def made(**changes: Any) -> MadeDataset:
+def made(store: Store, receipts: Sequence[Receipt] = (RECEIPT,), **changes: Any) -> MadeDataset:
     fields: dict[str, Any] = {
         "name": "a name/with odd: characters",
         "key": KEY,
         "operation": {"operation": "documents"},
         "inputs": (),
         "schema": documents(),
-        "receipts": [RECEIPT],
+        "receipts": held(store, receipts),
     }
     return MadeDataset(**{**fields, **changes})
 
 
 def test_dataset_opened_is_the_dataset_committed(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    dataset = commit_dataset(store, made())
+    dataset = commit_dataset(store, made(store))
     assert open_dataset(store, dataset.name, KEY) == dataset
     assert [found.folder for found in datasets_in(store)] == [f"a-name-with-odd--characters-{KEY[:16]}"]
     assert (dataset.rows, dataset.manifest["shards"], dataset.manifest["quarantine"] is None) == (2, 1, False)
@@ -153,7 +156,8 @@ def test_dataset_opened_is_the_dataset_committed(tmp_path: Path) -> None:
 
 def test_manifest_is_published_last(tmp_path: Path) -> None:
     passed: list[str] = []
-    commit_dataset(Store(tmp_path, passed.append), made())
+    store = Store(tmp_path, passed.append)
+    commit_dataset(store, made(store))
     names = [entry.rpartition("/")[2] for entry in passed if entry.endswith(":spooled")]
     assert sorted(names[:-1]) == ["samples.parquet:spooled", "shards.parquet:spooled", "statistics.json:spooled"]
     assert names[-1] == "manifest.json:spooled"
@@ -165,7 +169,8 @@ def test_content_of_a_dataset_sees_the_content_of_its_parts_and_their_order_only
             Receipt(f"{n}{KEY[1:]}", task, {}, {"part.parquet": FileEntry(n, f"file digest {n}", 1, part)})
             for n, part in enumerate(parts)
         ]
-        return commit_dataset(Store(tmp_path / str(number)), made(receipts=receipts)).content
+        store = Store(tmp_path / str(number))
+        return commit_dataset(store, made(store, receipts)).content
 
     assert content(1, "x", "y") == content(2, "x", "y", task="other")
     assert len({content(3, "x", "y"), content(4, "y", "x"), content(5, "x"), content(6)}) == 4
@@ -174,7 +179,7 @@ def test_content_of_a_dataset_sees_the_content_of_its_parts_and_their_order_only
 @pytest.mark.parametrize("change", [{"format": 3}, {"kind": "recipe", "format": None}])
 def test_manifest_of_another_format_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     store = Store(tmp_path)
-    dataset = commit_dataset(store, made())
+    dataset = commit_dataset(store, made(store))
     path = tmp_path / dataset.folder / "manifest.json"
     value = {name: item for name, item in json.loads(path.read_bytes()).items() if name != "digest"}
     path.write_bytes(json_line(self_digested({**value, **change})))

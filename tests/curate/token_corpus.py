@@ -14,8 +14,8 @@ from curate import Column, Dataset, Outputs, read_jsonl
 from curate.caches import TokenCache, Tokenization
 from curate.caches.layout import LAYOUT, Layout
 from curate.digests import digest_json, text_digest
+from curate.gathered import ReceiptRow
 from curate.journal import Journal
-from curate.receipts import Receipt
 from curate.runners import LocalRunner, Runner
 from curate.running import Engine
 from curate.store import Store
@@ -88,8 +88,8 @@ class Built:
 
     store: Store
     caches: dict[str, TokenCache]
-    receipts: list[Receipt]
-    inner: list[Receipt]
+    receipts: list[ReceiptRow]
+    inner: list[ReceiptRow]
 
 
 def build(
@@ -110,7 +110,7 @@ def build(
     finally:
         log.close()
     opened = {str(r.unit["cell"]): TokenCache.open(store.path(r.unit["folder"]), tokenizer) for r in receipts}
-    return Built(store, opened, receipts, inner)
+    return Built(store, opened, list(receipts), [row for rows in inner for row in rows])
 
 
 def by_definition(documents: Sequence[Line], tokenizer: Tokenizer) -> list[list[int]]:
