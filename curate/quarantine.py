@@ -1,30 +1,39 @@
-"""The quarantine list: documents that took a worker down when tried alone, and what happened.
+"""The quarantine list of a shard: documents that a step could not be applied to, and what happened.
 
-`<store>/quarantine/<shard key>.jsonl` holds one canonical JSON object a line, with id, reason, transform and evidence.
-It is created once, read before the shard's task runs, and its digest stands in the receipt, because what it says is
-part of the input: its documents are dropped with that reason before any transform sees them.
+`<store>/quarantine/<shard key>.jsonl` holds one canonical JSON object a line: shard, id, reason, transform, evidence.
+It is created once, before the shard's files; its digest stands in the receipt, because what it says is part of the
+input: a task that finds a list drops its documents at the step that they fell in, and never tries them. Lists name
+their shards, so the lists of one store, one after the other, are what another run is given (`--quarantine FILE`): a
+shard key says which recipe, which input and which versions, and a verdict holds for these only.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from curate.configuration import ConfigurationError
 from curate.digests import digest_bytes, short
+from curate.receipts import read_receipt
 from curate.store import Store, StoreError, json_line
-from transforms.outcome import Outcome, kept
 
-REASONS: Final = ("crashed", "hung", "out of memory")
+REASONS: Final = ("crashed", "hung", "out of memory", "raised")
+"""What can happen to a document that is tried alone: its process ended by a signal or by itself, it was silent longer
+than the limit, it took more memory than the limit, or the transform raised an exception."""
+
+PREFIX: Final = "quarantined: "
+"""How the reason begins under which a document with a verdict is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A document that must not reach `transform`, and why: one of `REASONS`."""
+    """A document that must not reach the step `transform`, and why: one of `REASONS`.
+
+    `evidence` is canonical JSON: the signal, the limit, or type and message of the exception.
+    """
 
     id: bytes
     reason: str
@@ -39,21 +48,15 @@ class Quarantine:
     verdicts: Mapping[bytes, Verdict]
     digest: str | None
 
-    def apply(self, batch: pa.RecordBatch) -> Outcome | None:
-        """Return the outcome of dropping the quarantined documents of `batch`, or None when it holds none."""
-        hits = [self.verdicts[identity] for identity in batch.column("id").to_pylist() if identity in self.verdicts]
-        if not hits:
-            return None
-        listed = pa.array(list(self.verdicts), pa.binary(16))
-        mask = pc.invert(pc.is_in(batch.column("id"), listed))
-        dropped = [
-            {"id": hit.id, "transform": hit.transform, "reason": f"quarantined: {hit.reason}", "evidence": hit.evidence}
-            for hit in hits
-        ]
-        return kept(batch.filter(mask), dropped=dropped)
+    def of_step(self, transform: str) -> Mapping[bytes, Verdict]:
+        """Return the verdicts that stop documents at the step of that name."""
+        return {identity: verdict for identity, verdict in self.verdicts.items() if verdict.transform == transform}
 
 
 NO_QUARANTINE: Final = Quarantine({}, None)
+
+Verdicts = Mapping[str, Mapping[bytes, Verdict]]
+"""Verdicts by shard key and document."""
 
 
 def quarantine_name(key: str) -> str:
@@ -61,37 +64,102 @@ def quarantine_name(key: str) -> str:
     return f"quarantine/{short(key)}.jsonl"
 
 
-def write_quarantine(store: Store, key: str, verdicts: list[Verdict]) -> None:
-    """Publish the quarantine list of the shard `key`.
+def write_quarantine(store: Store, key: str, verdicts: Iterable[Verdict]) -> str:
+    """Publish the quarantine list of the shard `key` and return its digest.
 
     Raises:
         StoreError: another list is published already.
     """
+    return store.publish_bytes(quarantine_list(key, verdicts), quarantine_name(key))
+
+
+def quarantine_list(key: str, verdicts: Iterable[Verdict]) -> bytes:
+    """Return the quarantine list of the shard `key`, ordered by document."""
     lines = [
-        json_line({"id": v.id.hex(), "reason": v.reason, "transform": v.transform, "evidence": v.evidence})
+        {"shard": key, "id": v.id.hex(), "reason": v.reason, "transform": v.transform, "evidence": v.evidence}
         for v in sorted(verdicts, key=lambda verdict: verdict.id)
     ]
-    store.publish_bytes(b"".join(lines), quarantine_name(key))
+    return b"".join(map(json_line, lines))
 
 
 def read_quarantine(store: Store, key: str) -> Quarantine:
     """Return the quarantine list of the shard `key`, empty when there is none.
 
     Raises:
-        StoreError: a line is not a verdict.
+        StoreError: a line is not a verdict on a document of this shard.
     """
     name = quarantine_name(key)
     if not store.exists(name):
         return NO_QUARANTINE
-    path, content = store.url(name), store.read_bytes(name)
-    verdicts = {}
+    content = store.read_bytes(name)
+    try:
+        verdicts = _parsed(content, key)
+    except ValueError as error:
+        raise StoreError(f"{store.url(name)} {error}") from error
+    if strange := sorted(set(verdicts) - {key}):
+        raise StoreError(f"{store.url(name)} has a verdict on the shard {strange[0]}, and belongs to {key}")
+    return Quarantine(verdicts.get(key, {}), digest_bytes(content))
+
+
+def read_lists(files: Sequence[str | Path]) -> Verdicts:
+    """Return the verdicts of quarantine lists of other runs.
+
+    Raises:
+        ConfigurationError: a file is not there, a line is no verdict, or two say different things of a document.
+    """
+    verdicts: dict[str, dict[bytes, Verdict]] = {}
+    for file in files:
+        try:
+            found = _parsed(Path(file).read_bytes(), None)
+        except OSError as error:
+            raise ConfigurationError(f"{file}: {error.strerror}; --quarantine takes quarantine lists") from error
+        except ValueError as error:
+            raise ConfigurationError(f"{file} {error}") from error
+        for key, listed in found.items():
+            mine = verdicts.setdefault(key, {})
+            for identity, verdict in listed.items():
+                if mine.setdefault(identity, verdict) != verdict:
+                    raise ConfigurationError(f"{file} says of document {identity.hex()} other than a list before it")
+    return verdicts
+
+
+def check_passed(store: Store, passed: Verdicts) -> None:
+    """Raise where `store` has made a shard already, and with other verdicts than those that were passed in.
+
+    Raises:
+        ConfigurationError: the message names the shard and the remedy.
+    """
+    for key in sorted(passed):
+        receipt = read_receipt(store, key)
+        if receipt is None:
+            continue
+        if not set(passed[key].values()) <= set(read_quarantine(store, key).verdicts.values()):
+            raise ConfigurationError(
+                f"{store.url('')} has made the shard {short(key)} already, without the verdicts of the quarantine list "
+                "that was passed in. Results are immutable: pass the list with a new store"
+            )
+
+
+def all_lists(store: Store) -> bytes:
+    """Return the quarantine lists of `store`, one after the other, as `read_lists` takes them."""
+    return b"".join(store.read_bytes(name) for name in store.names("quarantine"))
+
+
+def _parsed(content: bytes, key: str | None) -> dict[str, dict[bytes, Verdict]]:
+    """Return the verdicts of a list by shard; lines of the first format name none, and are of `key`.
+
+    Raises:
+        ValueError: a line is no verdict.
+    """
+    verdicts: dict[str, dict[bytes, Verdict]] = {}
     for number, line in enumerate(content.splitlines(), 1):
         try:
             value = json.loads(line)
+            shard = value.get("shard", key)
             verdict = Verdict(bytes.fromhex(value["id"]), value["reason"], value["transform"], value["evidence"])
-            if verdict.reason not in REASONS or len(verdict.id) != 16:
-                raise ValueError(f"reason {verdict.reason!r}")
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"{path} line {number} is not a quarantine verdict: {error}") from error
-        verdicts[verdict.id] = verdict
-    return Quarantine(verdicts, digest_bytes(content))
+            if verdict.reason not in REASONS or len(verdict.id) != 16 or not isinstance(shard, str):
+                raise ValueError(f"shard {shard!r}, reason {verdict.reason!r}, id {value['id']!r}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"line {number} is not a quarantine verdict: {error}") from error
+        verdicts.setdefault(shard, {})[verdict.id] = verdict
+    return verdicts

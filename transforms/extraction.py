@@ -72,6 +72,7 @@ class ExtractText:
 
     version: ClassVar[int] = 1
     libraries: ClassVar[tuple[str, ...]] = ("justext", "lxml", "lxml_html_clean", "resiliparse", "trafilatura")
+    isolated: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.extractor not in _EXTRACTORS:
@@ -90,6 +91,10 @@ class ExtractText:
         require(schema, "ExtractText", **{field.name: field.type for field in PAYLOAD})
         known = {*BASE.names, *PAYLOAD.names, _ENCODING.name, EXTRA.name}
         return documents(_ENCODING, _URL, *(field for field in schema if field.name not in known))
+
+    def ready(self) -> None:
+        """Load the extractor, which takes longer than most pages."""
+        _EXTRACTORS[self.extractor]("<p>ready</p>", self)
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Extract each record of `batch`."""

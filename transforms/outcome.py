@@ -60,7 +60,11 @@ class Outcome:
 
 @runtime_checkable
 class Transform(Protocol):
-    """The protocol of transforms: two pure functions and what names their behaviour."""
+    """The protocol of transforms: two pure functions and what names their behaviour.
+
+    A transform may say more. `isolated = True`: it runs foreign parsers or user code, so the engine applies it in a
+    child process. `ready()` loads what it needs, or raises a RuntimeError with the remedy. `name` stands for its class.
+    """
 
     version: ClassVar[int]
     """Raised whenever the output for some input changes; part of every key downstream."""

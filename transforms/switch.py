@@ -47,6 +47,18 @@ class Switch:
         object.__setattr__(self, "chains", tuple((value, _chain(value, chains[value])) for value in sorted(chains)))
         object.__setattr__(self, "others", _chain("others", others))
 
+    @property
+    def isolated(self) -> bool:
+        """Whether a transform in a branch is applied in a child process: then all are."""
+        inner = [*self.others, *(transform for _, chain in self.chains for transform in chain)]
+        return any(getattr(transform, "isolated", False) for transform in inner)
+
+    def ready(self) -> None:
+        """Load what the transforms in the branches need."""
+        for transform in [*self.others, *(inner for _, chain in self.chains for inner in chain)]:
+            if (ready := getattr(transform, "ready", None)) is not None:
+                ready()
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema that all chains give.
 

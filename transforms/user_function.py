@@ -4,8 +4,8 @@ A function has no version of its own, so its behaviour is named by what the user
 digest of its source, of the values that it closes over, of constants and functions of its own module that it names,
 and of what it declares as `uses`. Names imported from elsewhere are not followed: declare them, or state a version.
 Invariants: the digest is made when the transform is made, and is the same on every machine and Python; a function that
-raises stops the run (its outcome for a document is not known), with the document's id in the error. Cost: a Python
-call per row.
+raises makes `apply` raise, with the document's id in the error; the engine, which applies these transforms in a child
+process, drops the document with that reason, and stops the run where too many raise. Cost: a Python call per row.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class KeepIf:
 
     version: ClassVar[int] = 1
     libraries: ClassVar[tuple[str, ...]] = ()
+    isolated: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -114,6 +115,7 @@ class EditText:
 
     version: ClassVar[int] = 1
     libraries: ClassVar[tuple[str, ...]] = ()
+    isolated: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,0 +1,191 @@
+"""The child of this thread: kept from task to task while they apply the same chain, replaced when it falls.
+
+One per thread, because the kernel ends a child with the thread that started it, and because two runs in one process
+must not share one. `crew_of` makes it, `dismiss` ends it; at the latest it ends with the process. Memory: the child
+(about 200 MB with an extractor), and the batch in hand once more.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from curate.isolation.arena import Arena
+from curate.isolation.limits import Limits
+from curate.isolation.process import Answer, Child, Fall, IsolationError, Lost, request, start_child
+from curate.isolation.replies import Part, decode
+
+SLICE_SECONDS: Final = 0.05
+"""What a slice should take: long against asking for it, short against the limit."""
+
+FASTER: Final = 8
+"""A slice has at most so many times the rows of the one before."""
+
+LOSSES: Final = 5
+"""How often in a row a child may be killed by somebody else."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """How many rows a slice has: so many that it takes `SLICE_SECONDS`. Decides about no document."""
+
+    rows: int = 1
+
+    def took(self, rows: int, seconds: float) -> None:
+        """Learn from a slice."""
+        self.rows = max(1, min(int(rows * SLICE_SECONDS / max(seconds, 1e-6)), self.rows * FASTER))
+
+
+class Crew:
+    """A child with the chain `chain`, and the memory that it shares with its worker."""
+
+    def __init__(self, chain: bytes) -> None:
+        self.chain = chain
+        self.arena = Arena()
+        self.child: Child | None = None
+        self.paces: dict[int, Pace] = {}
+        self.batch: pa.RecordBatch | None = None
+        self.limits = Limits()
+
+    def take(self, batch: pa.RecordBatch, limits: Limits) -> None:
+        """Make `batch` the one that slices are of, and `limits` those of its documents."""
+        self.arena.write(batch)
+        self.batch, self.limits = batch, limits
+        if self.child is not None and self.child.has_grown(limits):
+            self.release()
+
+    def apply(self, step: int, start: int, stop: int) -> Part | Fall:
+        """Return the outcome of rows of the batch through a transform of the chain.
+
+        Raises:
+            IsolationError: children cannot be started, or are killed again and again from outside.
+        """
+        lost: list[str] = []
+        while len(lost) < LOSSES:
+            if self.child is None:
+                (self.child,) = self._start(1, self.limits)
+            began = time.monotonic()
+            found = self._decoded(self.child.apply(request(self.arena, step, start, stop), self.limits), start, stop)
+            if isinstance(found, Part):
+                self.paces.setdefault(step, Pace()).took(stop - start, time.monotonic() - began)
+                return found
+            if isinstance(found, Lost) or found.reason != "raised":
+                self.release()
+            if isinstance(found, Fall):
+                return found
+            lost.append(found.how)
+        raise _lost(lost)
+
+    def rows(self, step: int) -> int:
+        """Return how many rows the next slice should have."""
+        return self.paces.setdefault(step, Pace()).rows
+
+    def try_alone(self, step: int, row: int, limits: Limits, together: int) -> Part | list[Fall]:
+        """Return the outcome of one row in a fresh process, or how it fell in each of `together` at once.
+
+        A process in which it succeeds stays, with all that it has loaded by then.
+        """
+        lost: list[str] = []
+        while len(lost) < LOSSES:
+            answers = self._wave(self._start(together, limits), request(self.arena, step, row, row + 1), limits)
+            found = [self._decoded(answer, row, row + 1) for answer in answers]
+            if part := next((part for part in found if isinstance(part, Part)), None):
+                return part
+            falls = [fall for fall in found if isinstance(fall, Fall)]
+            if len(falls) == len(found):
+                return falls
+            lost += [fall.how for fall in found if isinstance(fall, Lost)]
+        raise _lost(lost)
+
+    def _wave(self, children: Sequence[Child], asked: bytes, limits: Limits) -> list[Answer | Fall | Lost]:
+        """Return what became of all of `children`, or as soon as there is one, the answer: its child stays."""
+        spare = list(children)
+        try:
+            with ThreadPoolExecutor(len(children)) as pool:
+                trials = {pool.submit(child.apply, asked, limits): child for child in children}
+                for trial in as_completed(trials):
+                    found = trial.result()
+                    if isinstance(found, Answer):
+                        self.release()
+                        self.child = trials[trial]
+                        spare.remove(self.child)
+                        for other in spare:
+                            other.kill()
+                        return [found]
+                return [trial.result() for trial in trials]
+        finally:
+            for child in spare:
+                child.close()
+
+    def _decoded(self, answer: Answer | Fall | Lost, start: int, stop: int) -> Part | Fall | Lost:
+        if not isinstance(answer, Answer):
+            return answer
+        if self.batch is None:
+            raise TypeError("no batch was taken")
+        try:
+            return decode(answer.header, answer.body, self.batch, start, stop)
+        except (ValueError, KeyError, TypeError, IndexError, pa.ArrowException, OSError) as error:
+            return Fall("crashed", {"reply": type(error).__name__})
+
+    def _start(self, count: int, limits: Limits) -> list[Child]:
+        """Start `count` children at once and wait until they are ready."""
+        children: list[Child] = []
+        try:
+            children += (start_child(self.chain, self.arena) for _ in range(count))
+            for child in children:
+                child.make_ready(limits)
+        except BaseException:
+            for child in children:
+                child.close()
+            raise
+        return children
+
+    def release(self) -> None:
+        """End the child."""
+        if self.child is not None:
+            self.child.close()
+            self.child = None
+
+    def close(self) -> None:
+        """End the child and give the shared memory back."""
+        self.release()
+        self.arena.close()
+
+
+class _Mine(threading.local):
+    crew: Crew | None = None
+
+
+_MINE: Final = _Mine()
+
+
+def crew_of(chain: bytes) -> Crew:
+    """Return the crew of this thread for `chain`; one with another chain is dismissed."""
+    if _MINE.crew is None or _MINE.crew.chain != chain:
+        dismiss()
+        _MINE.crew = Crew(chain)
+    return _MINE.crew
+
+
+def dismiss() -> None:
+    """End the child of this thread, if it has one."""
+    if _MINE.crew is not None:
+        _MINE.crew.close()
+        _MINE.crew = None
+
+
+def _lost(how: Sequence[str]) -> IsolationError:
+    return IsolationError(
+        f"child processes that transforms are applied in were killed from outside again and again ({', '.join(how)}): "
+        "is the machine short of memory? Use fewer workers"
+    )
+
+
+atexit.register(dismiss)

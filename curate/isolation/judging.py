@@ -1,0 +1,122 @@
+"""Verdicts on the documents of a shard: suspects are tried alone, and a budget tells poison from a function's error.
+
+A suspect is tried in `ATTEMPTS` fresh processes with `FACTOR` times the limits, in both at once unless it is suspected
+of its memory. If it succeeds in one, its outcome counts and there is no verdict. What raises goes on raising: once
+`CONFIRMED` documents of a step raised the same type of exception alone too, others that raise it twice in the child
+that is there are believed. Cost: a second for a document that crashes or raises, 33 s for one that hangs.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from curate.isolation.crew import Crew
+from curate.isolation.limits import ATTEMPTS, Limits
+from curate.isolation.process import Fall
+from curate.isolation.replies import Part
+from curate.quarantine import Verdict
+from transforms.outcome import canonical_json
+from transforms.pii import mask_excerpt
+
+RAISED_AT_LEAST: Final = 10
+RAISED_SHARE: Final = 100
+"""An error: that more than `RAISED_AT_LEAST` documents of a step, and more than one in `RAISED_SHARE`, raise."""
+
+CONFIRMED: Final = 3
+"""Documents that must have raised alone before others that raise the same are believed."""
+
+LOGGED: Final = 10
+"""Verdicts of a shard that stand in the log one by one."""
+
+_MESSAGE: Final = 200
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
+_LOG: Final = logging.getLogger("curate.quarantine")
+
+
+class TooManyRaised(RuntimeError):  # noqa: N818 (what happened, as the message begins)
+    """So many documents of a shard raise in one step that the step is wrong, not the documents."""
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges the suspects of one shard.
+
+    Attributes:
+        label: stage and shard, for the log.
+        shows: whether texts of a source may be shown: exceptions may quote them.
+        verdicts: found so far, by document.
+    """
+
+    label: str
+    limits: Limits
+    shows: Callable[[str], bool]
+    verdicts: dict[bytes, Verdict] = field(default_factory=dict)
+    seen: Counter[str] = field(default_factory=Counter)
+    raised: Counter[str] = field(default_factory=Counter)
+    confirmed: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def judge(self, crew: Crew, step: int, name: str, row: int, fall: Fall) -> Part | Verdict:
+        """Return the outcome of a row that fell in the child at hand, or the verdict on it.
+
+        Raises:
+            TooManyRaised: it raised, as too many before it.
+        """
+        found = self._try(crew, step, name, row, fall)
+        if isinstance(found, Part):
+            return found
+        if crew.batch is None:
+            raise TypeError("no batch was taken")
+        document = crew.batch.slice(row, 1).select(["id", "source", "origin"]).to_pylist()[0]
+        evidence = self._evidence(found, document["source"])
+        verdict = Verdict(document["id"], found.reason, name, canonical_json(evidence))
+        self.verdicts[verdict.id] = verdict
+        said = f"{_place(document)}: {found.reason} {verdict.evidence} {found.detail}".rstrip()
+        if len(self.verdicts) <= LOGGED:
+            _LOG.warning("%s, %s: quarantined document %s", self.label, name, said)
+        if found.reason == "raised":
+            self._count_raised(name, said)
+        return verdict
+
+    def _try(self, crew: Crew, step: int, name: str, row: int, fall: Fall) -> Part | Fall:
+        kind = (name, str(fall.evidence.get("type")))
+        if fall.reason == "raised" and self.confirmed[kind] >= CONFIRMED:
+            return fall
+        for together in (1,) * ATTEMPTS if fall.reason == "out of memory" else (ATTEMPTS,):
+            found = crew.try_alone(step, row, self.limits.alone(), together)
+            if isinstance(found, Part):
+                return found
+            fall = found[0]
+        if fall.reason == "raised":
+            self.confirmed[kind] += 1
+        return fall
+
+    def _evidence(self, fall: Fall, source: str) -> Mapping[str, Any]:
+        if "message" not in fall.evidence:
+            return fall.evidence
+        message = mask_excerpt(_ADDRESS.sub("0x…", fall.evidence["message"]))[:_MESSAGE]
+        return {"type": fall.evidence["type"], "message": message if self.shows(source) else None}
+
+    def _count_raised(self, name: str, said: str) -> None:
+        self.raised[name] += 1
+        most = max(RAISED_AT_LEAST, self.seen[name] // RAISED_SHARE)
+        if self.raised[name] > most:
+            raise TooManyRaised(
+                f"{name}: {self.raised[name]} of the first {self.seen[name]:,} documents raised, {most} may. That is "
+                f"an error of the step rather than of documents: mend it and run again. The last was document {said}"
+            )
+
+
+def row_of(verdict: Verdict, transform: str) -> dict[str, Any]:
+    """Return the row of `DROPPED` under which `transform` drops the document."""
+    reason = f"quarantined: {verdict.reason}"
+    return {"id": verdict.id, "transform": transform, "reason": reason, "evidence": verdict.evidence}
+
+
+def _place(document: Mapping[str, Any]) -> str:
+    origin = document["origin"] or {}
+    return f"{document['id'].hex()} ({origin.get('uri')}, {origin.get('place')} {origin.get('offset')})"

@@ -1,0 +1,69 @@
+"""Frames over pipes between a worker and its child: a kind, a header, a body.
+
+Requests are smaller than a pipe's atomic write, so a worker never waits for a child to read one. Replies may be large;
+the child waits until the worker has read them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import pyarrow as pa
+
+CHAIN: Final = struct.Struct("<Q")
+"""The first thing that a child reads: the bytes of the pickled chain that follow."""
+
+REQUEST: Final = struct.Struct("<QQIQQ")
+"""A request: number of the batch, its bytes in the arena, step, first row, row after the last."""
+
+REPLY: Final = struct.Struct("<BIQ")
+"""How a reply begins: its kind, bytes of the header (JSON), bytes of the body (Arrow)."""
+
+READY, BROKEN, DONE, RAISED = range(4)
+"""Kinds of replies: the chain is loaded; it cannot be; the outcome of a slice; what the transform raised."""
+
+_PIPE_BYTES: Final = 1 << 20
+_SET_PIPE_SIZE: Final = 1031  # F_SETPIPE_SZ
+
+
+def wide_pipe() -> tuple[int, int]:
+    """Return both ends of a pipe that holds 1 MiB where the system allows it."""
+    reading, writing = os.pipe()
+    if sys.platform.startswith("linux"):
+        with suppress(OSError):  # the user's pipes may hold less in all
+            fcntl.fcntl(writing, _SET_PIPE_SIZE, _PIPE_BYTES)
+    return reading, writing
+
+
+def write_all(descriptor: int, parts: Sequence[bytes | memoryview | pa.Buffer]) -> None:
+    """Write `parts`, waiting for the reader.
+
+    Raises:
+        BrokenPipeError: the reader is gone.
+    """
+    for part in parts:
+        view = memoryview(part)
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+
+def read_exactly(descriptor: int, size: int) -> bytes:
+    """Read `size` bytes, waiting for the writer.
+
+    Raises:
+        EOFError: the writer is gone.
+    """
+    parts = []
+    while size:
+        part = os.read(descriptor, size)
+        if not part:
+            raise EOFError
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,118 @@
+"""A transform that is applied in a child process: the same outcome, less the documents that take the child down.
+
+A batch goes slice by slice. Where a slice falls, it is taken apart until one document is the suspect: by halves where
+it raised, else row by row, since each fall costs a child. Invariant: the outcome is that of the transform itself,
+without the documents that a verdict names, which are dropped under "quarantined: …".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from curate.isolation.crew import Crew
+from curate.isolation.judging import Judge, row_of
+from curate.isolation.replies import Part, joined
+from curate.quarantine import Verdict
+from transforms.chain import in_row_order, name_of
+from transforms.outcome import DROPPED, Outcome, Transform, rows
+
+
+@dataclass(frozen=True, slots=True)
+class Isolated:
+    """`inner`, which is number `step` of the shipped chain and is called `label` in its stage."""
+
+    inner: Transform
+    step: int
+    label: str
+    crew: Callable[[], Crew]
+    judge: Judge
+
+    version: ClassVar[int] = 1
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the transform itself."""
+        return name_of(self.inner)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return that of the transform itself."""
+        return self.inner.output_schema(schema)
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Apply the transform in the child.
+
+        Raises:
+            TooManyRaised: it raises for too many documents.
+            IsolationError: children cannot be started, or are killed again and again from outside.
+        """
+        self.judge.seen[self.label] += batch.num_rows
+        if not batch.num_rows:
+            return self.inner.apply(batch)
+        crew = self.crew()
+        crew.take(batch, self.judge.limits.here())
+        found = list(self._slices(crew, batch.num_rows))
+        parts = [part for part in found if isinstance(part, Part)]
+        verdicts = [verdict for verdict in found if isinstance(verdict, Verdict)]
+        outcome = joined(parts, batch, self.inner.output_schema(batch.schema))
+        return outcome if not verdicts else with_verdicts(outcome, verdicts, self.name, batch)
+
+    def _slices(self, crew: Crew, count: int) -> Iterator[Part | Verdict]:
+        start = 0
+        while start < count:
+            stop = min(start + crew.rows(self.step), count)
+            yield from self._slice(crew, start, stop)
+            start = stop
+
+    def _slice(self, crew: Crew, start: int, stop: int) -> Iterator[Part | Verdict]:
+        found = crew.apply(self.step, start, stop)
+        if isinstance(found, Part):
+            yield found
+        elif stop - start == 1:
+            yield self.judge.judge(crew, self.step, self.label, start, found)
+        elif found.reason == "raised":
+            middle = (start + stop) // 2
+            yield from self._slice(crew, start, middle)
+            yield from self._slice(crew, middle, stop)
+        else:
+            for row in range(start, stop):
+                yield from self._slice(crew, row, row + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """`inner`, to which the documents of `verdicts` never come: they are dropped as those verdicts say."""
+
+    inner: Transform
+    verdicts: Mapping[bytes, Verdict]
+
+    version: ClassVar[int] = 1
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the transform itself."""
+        return name_of(self.inner)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return that of the transform itself."""
+        return self.inner.output_schema(schema)
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Apply the transform to the documents that no verdict names."""
+        hit = pc.is_in(batch.column("id"), pa.array(list(self.verdicts), pa.binary(16)))
+        found = [self.verdicts[identity] for identity in batch.column("id").filter(hit).to_pylist()]
+        outcome = self.inner.apply(batch.filter(pc.invert(hit)) if found else batch)
+        return outcome if not found else with_verdicts(outcome, found, self.name, batch)
+
+
+def with_verdicts(outcome: Outcome, verdicts: list[Verdict], name: str, batch: pa.RecordBatch) -> Outcome:
+    """Return `outcome` with the documents of `verdicts` dropped too; `batch` has the order."""
+    quarantined = rows(DROPPED, [row_of(verdict, name) for verdict in verdicts])
+    dropped = in_row_order([outcome.dropped, quarantined], DROPPED, batch.column("id"))
+    return Outcome(outcome.kept, dropped, outcome.edits, outcome.near)
