@@ -163,6 +163,16 @@ class Store:
         return self.files.kvstore(folder)
 
     @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Open the store for writing, as a driver does once.
+
+        Raises:
+            StoreError: the server ignores conditions of writes, or another driver has the store for itself.
+        """
+        with self.files.writing():
+            yield
+
+    @contextmanager
     def spool(self) -> Iterator[Path]:
         """Yield the path of a new spool file on this node; what is left of it is removed afterwards."""
         folder = self.files.spool

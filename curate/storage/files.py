@@ -5,6 +5,7 @@ Files are written once, whole, and never changed; what `put` writes is the excep
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -91,6 +92,10 @@ class Files(Protocol):
 
     def appended(self, name: str) -> bytes:
         """Return what was added to `name`; nothing when nothing was. The last line may be cut short by a kill."""
+        ...
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Make sure that this place can be written to as the options say, for as long as the context lasts."""
         ...
 
     def remove(self, name: str) -> None:

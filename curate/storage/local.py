@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -119,6 +120,12 @@ class LocalFiles:
         """Return what was added to `name`; nothing when nothing was."""
         path = self.path(name)
         return path.read_bytes() if path.exists() else b""
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Make the folder: a local file system needs no more."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        yield
 
     def remove(self, name: str) -> None:
         """Remove the file, and the folders that are empty without it."""

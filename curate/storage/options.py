@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from curate.storage.errors import StoreError
 
 Writers = Literal["many", "one"]
 """Who may write: any number of drivers and workers at once, or one driver that publishes each file once."""
@@ -32,6 +35,18 @@ class StorageOptions:
     cache: Path | None = None
     cache_bytes: int = 64 << 30
     writers: Writers = "many"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            StoreError: `endpoint` is no plain URL of a server, or `requests` or `retries` is too small.
+        """
+        parts = urlsplit(self.endpoint or "https://host")
+        if parts.scheme not in ("http", "https") or not parts.netloc or "@" in parts.netloc or parts.query:
+            raise StoreError("endpoint: give the URL of a server, http(s)://host:port, without credentials or a query")
+        if self.requests < 1 or self.retries < 0:
+            raise StoreError(f"requests={self.requests}, retries={self.retries}: give at least 1 and 0")
 
 
 DEFAULTS: Final = StorageOptions()

@@ -22,13 +22,14 @@ def remove_stale(folder: Path) -> int:
     stale = 0
     for path in sorted(folder.glob(f"{socket.gethostname()}-*")):
         pid = path.name.removeprefix(f"{socket.gethostname()}-").split("-")[0]
-        if pid.isdigit() and not Path(f"/proc/{pid}").exists() and not _is_alive(int(pid)):
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists() and not is_alive(int(pid)):
             path.unlink(missing_ok=True)
             stale += 1
     return stale
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Return whether this host has a process `pid`."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
