@@ -136,6 +136,7 @@ class _Sums:
             "unit": canonical_json(dict(receipt.unit)),
             "rows": kept,
             "bytes": receipt.bytes,
+            "logical": part.logical if part else None,
             "content": part.content if part else None,
             "ledger": ledger.content if ledger else None,
             "receipt": receipt.digest,

@@ -25,6 +25,7 @@ SHARDS: Final = pa.schema(
         pa.field("unit", pa.large_string(), nullable=False),  # canonical JSON
         pa.field("rows", pa.int64(), nullable=False),
         pa.field("bytes", pa.int64(), nullable=False),  # of the stored files
+        pa.field("logical", pa.int64()),  # bytes of the part; null when nothing is kept, or written in format 1
         pa.field("content", pa.large_string()),  # content digest of the part; null when nothing is kept
         pa.field("ledger", pa.large_string()),
         pa.field("receipt", pa.large_string(), nullable=False),  # digest field of the receipt

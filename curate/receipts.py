@@ -17,10 +17,17 @@ from curate.statistics import Statistics
 from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
 
 _REMEDY: Final = "use the version that wrote it, or run the recipe again into a new store"
-RECEIPT: Final = Format(1, _REMEDY)
+
+
+def _without_logical_bytes(value: dict[str, Any]) -> dict[str, Any]:
+    """Lift version 1, whose files did not say their logical bytes: they are unknown."""
+    return value
+
+
+RECEIPT: Final = Format(2, _REMEDY, (_without_logical_bytes,))
 """Format of `receipt.json`."""
-MANIFEST: Final = Format(1, _REMEDY)
-"""Format of `manifest.json` of every kind."""
+MANIFEST: Final = Format(2, _REMEDY, (_without_logical_bytes,))
+"""Format of `manifest.json` of every kind, and of `shards.parquet`."""
 STATISTICS: Final = Format(1, _REMEDY)
 """Format of `statistics.json`."""
 
@@ -33,16 +40,20 @@ ASKED_AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file of a shard or dataset: size and BLAKE3 digest of its bytes; rows and content digest of tables."""
+    """A file of a shard or dataset: size and BLAKE3 digest of its bytes.
+
+    Tables have their rows too, and documents their content digest and logical bytes (see `curate.writer`).
+    """
 
     bytes: int
     digest: str
     rows: int | None = None
     content: str | None = None
+    logical: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as it stands in receipts and manifests."""
-        return {"bytes": self.bytes, "digest": self.digest, "rows": self.rows, "content": self.content}
+        return {name: getattr(self, name) for name in ("bytes", "digest", "rows", "content", "logical")}
 
 
 @dataclass(frozen=True, slots=True)

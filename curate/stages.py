@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from curate.accounting import Step
 from curate.cells import Cells, TrainedTokenizer
+from curate.compaction import Compact
 from curate.configuration import ConfigurationError, describe
 from curate.graph import Apply, Dataset, Deduplicate, HoldOut, Keep, Read
 from curate.readers.reader import Reader
@@ -23,6 +24,7 @@ from transforms.outcome import Transform
 from transforms.sample import Sample
 from transforms.schema import EXTRA
 from transforms.switch import Switch
+from transforms.withdraw import withholds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +57,7 @@ class WideStage:
     forbids: frozenset[str]
 
 
-Wide = Deduplicate | HoldOut | TrainedTokenizer | Cells
+Wide = Deduplicate | HoldOut | Compact | TrainedTokenizer | Cells
 Product = Dataset | TrainedTokenizer | Cells
 """What a recipe asks for: a dataset, a tokenizer, or cells of tokens."""
 
@@ -64,9 +66,13 @@ Stage = DocumentStage | WideStage
 VERBS: Final[Mapping[type, str]] = {
     Deduplicate: "deduplicate",
     HoldOut: "hold out",
+    Compact: "compact",
     TrainedTokenizer: "train tokenizer",
     Cells: "tokenize",
 }
+MAKES_DATASETS: Final = (Deduplicate, HoldOut, Compact)
+"""Dataset-wide operations whose outcome is a dataset."""
+
 NO_COLUMNS: Final = pa.schema([])
 
 
@@ -83,6 +89,7 @@ class _Compiler:
     sample: Sample | None
     ordered: list[Stage] = field(default_factory=list)
     made: dict[int, Stage] = field(default_factory=dict)
+    compacted: dict[int, Stage] = field(default_factory=dict)
 
     def stage(self, product: Product) -> Stage:
         """Return the stage that makes `product` real."""
@@ -123,13 +130,22 @@ class _Compiler:
         return self._add(_document_stage(dataset.name, None, first, steps[cut:], first.schema, dataset, forbids))
 
     def _wide(self, name: str, operation: Wide) -> Stage:
-        inputs = tuple(self.stage(parent) for parent in operation.inputs)
+        inputs = tuple(self._compact(self.stage(parent)) for parent in operation.inputs)
         schema = union_schema([stage.schema for stage in inputs if stage.schema is not NO_COLUMNS])
         require_columns(name, operation, schema)
         sources = tuple(dict.fromkeys(source for stage in inputs for source in stage.sources))
         forbids = frozenset[str]().union(*(stage.forbids for stage in inputs))
-        given = schema if isinstance(operation, (Deduplicate, HoldOut)) else NO_COLUMNS
+        given = schema if isinstance(operation, MAKES_DATASETS) else NO_COLUMNS
         return self._add(WideStage(name, operation, inputs, given, sources, forbids))
+
+    def _compact(self, stage: Stage) -> Stage:
+        """Return the stage that joins the small shards of a document-wise `stage`; any other as it is."""
+        if not isinstance(stage, DocumentStage):
+            return stage
+        if id(stage) not in self.compacted:
+            given = (stage.schema, stage.sources, stage.forbids)
+            self.compacted[id(stage)] = self._add(WideStage(f"compact {stage.name}", Compact(), (stage,), *given))
+        return self.compacted[id(stage)]
 
 
 def compile_stages(outputs: Mapping[str, Product], sample: Sample | None = None) -> Stages:
@@ -188,8 +204,13 @@ def _where_text_begins(schema: pa.Schema, steps: Sequence[Step]) -> int:
     for index, step in enumerate(steps):
         before, schema = schema, _output_schema(step, schema)
         if "text" not in before.names and "text" in schema.names:
-            return index + 1
+            return index + 1 + _withdrawing(steps[index + 1 :])
     return 0
+
+
+def _withdrawing(steps: Sequence[Step]) -> int:
+    """Return how many of the first `steps` withdraw documents: the shards of a cut hold nothing of these."""
+    return next((index for index, step in enumerate(steps) if not withholds(step.transform)), len(steps))
 
 
 def _document_stage(

@@ -84,6 +84,34 @@ def locate(plan: Plan, step: int, row: int, token: int) -> Location:
     return Location(place.component, place.epoch, place.chunk, offset)
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A row of a step that reads chunk `chunk` of a component, in pass `epoch` (from 0)."""
+
+    step: int
+    row: int
+    epoch: int
+    chunk: int
+
+
+def drawn(plan: Plan, component: str, start: int, stop: int) -> Iterator[Drawn]:
+    """Yield the rows of steps that read any of the tokens `start` to `stop` - 1 of `component`, pass by pass.
+
+    Raises:
+        KeyError: the plan has no such component.
+        IndexError: it has not so many tokens.
+    """
+    part = plan.components[plan.component_index(component)]
+    if not 0 <= start <= stop <= part.tokens:
+        raise IndexError(f"tokens {start} to {stop} are not in range({part.tokens}) of {component}")
+    chunks = range(start // plan.sequences.length, -(-stop // plan.sequences.length)) if start < stop else range(0)
+    for epoch in range(-(-plan.draws()[component] // part.sequences)):
+        for chunk in chunks:
+            sequence = plan.index(component, epoch, chunk)
+            if sequence is not None:
+                yield Drawn(*divmod(sequence, plan.batch), epoch, chunk)
+
+
 def _checked(what: str, value: int, length: int) -> int:
     if not 0 <= value < length:
         raise IndexError(f"{what} {value} is not in range({length})")

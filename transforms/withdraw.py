@@ -38,6 +38,11 @@ _BLANK: Final = " \t\r\n"
 _PORTS: Final = {"http": ":80", "https": ":443"}
 
 
+def withholds(transform: object) -> bool:
+    """Return whether no excerpt may be shown of what `transform` drops, as it is withdrawn."""
+    return bool(getattr(transform, "withholds", False))
+
+
 class WithdrawError(ValueError):
     """A list that cannot be used: a line that names no document, or another file than before."""
 

@@ -8,7 +8,7 @@ a shard while it is counted, and 16 bytes per tokenized document.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,17 +163,26 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
     """
     result = open_result(store, folder)
     manifest = read_manifest(store, folder)
-    stages = {(dataset.name, dataset.key): _view(dataset) for dataset in result.stages}
+    made_of = _before_compaction(result.stages)
+    stages = {
+        (dataset.name, dataset.key): _view(dataset, made_of)
+        for dataset in result.stages
+        if (dataset.name, dataset.key) not in made_of
+    }
     named = manifest["plan"] or {"batches": {}}
     return Report(
         manifest["name"],
         manifest["key"],
         manifest["content"],
         manifest["digest"],
-        _outputs(result, stages),
+        _outputs(result, stages, made_of),
         tuple(stages.values()),
-        tuple(ProductView(product.manifest) for product in _products(store, manifest)),
-        tuple(cell for name, caches in result.caches.items() for cell in cells_of(name, caches)),
+        tuple(ProductView(_past_compaction(product.manifest, made_of)) for product in _products(store, manifest)),
+        tuple(
+            replace(cell, dataset=_source_of(cell.dataset, made_of))
+            for name, caches in result.caches.items()
+            for cell in cells_of(name, caches)
+        ),
         meeting_of(result.caches),
         None if result.plan is None else Plan.load(store.local(f"{folder}/plan.json"), result.plan),
         named["batches"],
@@ -181,11 +190,38 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
     )
 
 
-def _outputs(result: Result, stages: Mapping[tuple[str, str], StageView]) -> dict[str, StageView]:
+def _before_compaction(stages: Sequence[Dataset]) -> dict[tuple[str, str], Mapping[str, str]]:
+    """Return (name, key) of each compact stage → the input that it joined the shards of.
+
+    Such a stage keeps every document as it is: the page leaves it out, and shows what follows as made of its input.
+    """
+    return {
+        (dataset.name, dataset.key): dataset.manifest["inputs"][0]
+        for dataset in stages
+        if dataset.manifest["operation"]["operation"] == "compact"
+    }
+
+
+def _past_compaction(
+    manifest: Mapping[str, Any], made_of: Mapping[tuple[str, str], Mapping[str, str]]
+) -> dict[str, Any]:
+    inputs = [made_of.get((entry["name"], entry["key"]), entry) for entry in manifest["inputs"]]
+    return {**manifest, "inputs": inputs}
+
+
+def _source_of(dataset: tuple[str, str], made_of: Mapping[tuple[str, str], Mapping[str, str]]) -> tuple[str, str]:
+    return (made_of[dataset]["name"], made_of[dataset]["key"]) if dataset in made_of else dataset
+
+
+def _outputs(
+    result: Result,
+    stages: Mapping[tuple[str, str], StageView],
+    made_of: Mapping[tuple[str, str], Mapping[str, str]],
+) -> dict[str, StageView]:
     named = {name: (dataset.name, dataset.key) for name, dataset in result.outputs.items()}
     if not named:
-        made_of = {name: caches.manifest["inputs"][0] for name, caches in result.caches.items()}
-        named = {name: (entry["name"], entry["key"]) for name, entry in made_of.items()}
+        read = {name: _past_compaction(caches.manifest, made_of)["inputs"][0] for name, caches in result.caches.items()}
+        named = {name: (entry["name"], entry["key"]) for name, entry in read.items()}
     return {name: stages[key] for name, key in named.items()}
 
 
@@ -194,10 +230,10 @@ def _products(store: Store, manifest: Mapping[str, Any]) -> list[TokenizerFile |
     return [open_product(store, entry["name"], entry["key"]) for entry in entries]
 
 
-def _view(dataset: Dataset) -> StageView:
+def _view(dataset: Dataset, made_of: Mapping[tuple[str, str], Mapping[str, str]]) -> StageView:
     shards = dataset.shards()
     return StageView(
-        dataset.manifest,
+        _past_compaction(dataset.manifest, made_of),
         dataset.statistics,
         tuple(dataset.samples()),
         len(shards),

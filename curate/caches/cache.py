@@ -171,9 +171,9 @@ class TokenCache:
         """Return where documents `start` to `stop` lie in the dataset: ordinal of the shard, row in its part."""
         return np.asarray(self._rows("origin", start, stop), np.uint64)
 
-    def text_digests(self) -> npt.NDArray[np.uint8]:
-        """Return the text digest of each document, 16 bytes each."""
-        return np.asarray(self._rows("texts", 0, self.documents), np.uint8)
+    def text_digests(self, start: int = 0, stop: int | None = None) -> npt.NDArray[np.uint8]:
+        """Return the text digests of documents `start` to `stop` (by default: of all), 16 bytes each."""
+        return np.asarray(self._rows("texts", start, self.documents if stop is None else stop), np.uint8)
 
     def verify(self) -> list[str]:
         """Return what is wrong with its bytes, content, order or tokens, in words; empty when nothing is."""

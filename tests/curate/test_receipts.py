@@ -69,8 +69,8 @@ def put(tmp_path: Path, value: dict[str, Any]) -> Store:
 
 
 def test_receipt_of_another_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    store = put(tmp_path, {**RECEIPT.to_json(), "format": 2})
-    with pytest.raises(StoreError, match=r"has format 2, this version of curate reads format 1: use the version that"):
+    store = put(tmp_path, {**RECEIPT.to_json(), "format": 9})
+    with pytest.raises(StoreError, match=r"has format 9, this version of curate reads formats 1 to \d+: use the version that"):
         read_receipt(store, KEY)
 
 
@@ -101,7 +101,7 @@ def test_run_over_a_damaged_receipt_stops_and_names_it(raw: Path, tmp_path: Path
     shard = result.stages[0].shards()[0]["key"]
     (tmp_path / result.stages[0].folder / "manifest.json").unlink()
     path = tmp_path / shard_folder(shard) / "receipt.json"
-    path.write_bytes(path.read_bytes().replace(b'"format":1', b'"format":7'))
+    path.write_bytes(path.read_bytes().replace(b'"format":2', b'"format":7'))
     with pytest.raises(StoreError, match=str(path)):
         run_on(small(raw), tmp_path)
 
@@ -176,14 +176,14 @@ def test_content_of_a_dataset_sees_the_content_of_its_parts_and_their_order_only
     assert len({content(3, "x", "y"), content(4, "y", "x"), content(5, "x"), content(6)}) == 4
 
 
-@pytest.mark.parametrize("change", [{"format": 3}, {"kind": "recipe", "format": None}])
+@pytest.mark.parametrize("change", [{"format": 9}, {"kind": "recipe", "format": None}])
 def test_manifest_of_another_format_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     store = Store(tmp_path)
     dataset = commit_dataset(store, made(store))
     path = tmp_path / dataset.folder / "manifest.json"
     value = {name: item for name, item in json.loads(path.read_bytes()).items() if name != "digest"}
     path.write_bytes(json_line(self_digested({**value, **change})))
-    with pytest.raises(StoreError, match="this version of curate reads format 1"):
+    with pytest.raises(StoreError, match="this version of curate reads formats 1 to"):
         read_manifest(store, dataset.folder)
 
 
