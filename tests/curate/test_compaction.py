@@ -191,9 +191,8 @@ def test_planner_compacts_each_document_wise_input_once(tmp_path: Path) -> None:
     again = next(stage for stage in stages.ordered if stage.name == "again")
     assert [parent.name for parent in again.inputs] == ["both"]
     assert stages.outputs["o3"].name == "read a"
-    assert (
-        all(isinstance(stage.operation, Compact) for stage in stages.ordered if isinstance(stage, WideStage)) is False
-    )
+    joined = [s for s in stages.ordered if isinstance(s, WideStage) and isinstance(s.operation, Compact)]
+    assert [[parent.name for parent in stage.inputs] for stage in joined] == [["read a"], ["read b"]]
 
 
 def _put(store: Store, key: str, receipt: Receipt) -> None:
