@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from curate.configuration import ConfigurationError
-from curate.readers.reader import Column, Reader, declared_columns
+from curate.readers.reader import Column, Reader, declared_columns, source_root
+from curate.store import Store
 from transforms.benchmark_items import Benchmark
 from transforms.contamination import Decontaminate
 from transforms.minhash import MinHash
@@ -122,7 +123,7 @@ class Dataset:
 
 
 def read_warc(
-    root: str | Path,
+    root: str | Path | Store,
     pattern: str = "**/*.warc.gz",
     *,
     source: str,
@@ -137,7 +138,7 @@ def read_warc(
     Ids come from WARC-Record-ID. Damage, other record types and other statuses than 200 are recorded, none is silent.
 
     Args:
-        root: folder of the source; paths below it name its files.
+        root: folder of the source, a URL, or a `Store` with options; paths below it name its files.
         pattern: which files, as `pathlib.Path.glob` understands it.
         source: name of the source; part of every id.
         licence: SPDX id asserted for the whole source.
@@ -149,7 +150,7 @@ def read_warc(
     """
     reader = Reader(
         "warc",
-        Path(root),
+        source_root(root),
         pattern,
         source,
         licence=licence,
@@ -162,7 +163,7 @@ def read_warc(
 
 
 def read_jsonl(
-    root: str | Path,
+    root: str | Path | Store,
     pattern: str = "**/*.jsonl*",
     *,
     source: str,
@@ -176,11 +177,11 @@ def read_jsonl(
 ) -> Dataset:
     """Read JSON lines (plain, .gz, .zst) below `root`; further arguments as in `read_parquet`."""
     given = (tuple(ignore), licence, on_clash, excerpts)
-    return _read_rows("jsonl", Path(root), pattern, source, columns, given, max_damaged, listing)
+    return _read_rows("jsonl", source_root(root), pattern, source, columns, given, max_damaged, listing)
 
 
 def read_parquet(
-    root: str | Path,
+    root: str | Path | Store,
     pattern: str = "**/*.parquet",
     *,
     source: str,
@@ -195,7 +196,7 @@ def read_parquet(
     """Read Parquet files below `root`.
 
     Args:
-        root: folder of the source; paths below it name its files.
+        root: folder of the source, a URL, or a `Store` with options; paths below it name its files.
         pattern: which files, as `pathlib.Path.glob` understands it.
         source: name of the source; part of every id.
         columns: our name → input column, as {"text": "content", "key": "blob_id", "stars": Column("stars", "int64")}.
@@ -208,12 +209,12 @@ def read_parquet(
         listing: as in `read_warc`.
     """
     given = (tuple(ignore), licence, on_clash, excerpts)
-    return _read_rows("parquet", Path(root), pattern, source, columns, given, max_damaged, listing)
+    return _read_rows("parquet", source_root(root), pattern, source, columns, given, max_damaged, listing)
 
 
 def _read_rows(
     kind: str,
-    root: Path,
+    root: Path | Store,
     pattern: str,
     source: str,
     columns: Mapping[str, str | Column] | None,
@@ -227,7 +228,7 @@ def _read_rows(
 
 
 def read_files(
-    root: str | Path,
+    root: str | Path | Store,
     pattern: str = "**/*.txt",
     *,
     source: str,
@@ -239,7 +240,7 @@ def read_files(
     """Read text and source files below `root`, each one document; arguments as in `read_parquet`."""
     reader = Reader(
         "files",
-        Path(root),
+        source_root(root),
         pattern,
         source,
         licence=licence,

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from curate.configuration import ConfigurationError
-from curate.digests import digest_bytes, digest_file
+from curate.digests import digest_bytes
 from curate.jobs import Item
 from curate.listings import CHECKSUMS, check_listing, expected_checksums, read_listing
 from curate.readers.chunks import InputError
 from curate.readers.reader import Reader
+from curate.storage.patterns import matcher
 from curate.store import Store
 
 FINGERPRINTS: Final = "runs/fingerprints.jsonl"
@@ -34,11 +35,20 @@ HASHED_FILES: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file of a source: `path` below the root with "/" between parts, and its size in bytes."""
+    """A file of a source: `path` below the root with "/" between parts, and its size in bytes.
 
-    root: Path
+    `version` is that of an object, from its listing; local files are asked when it matters.
+    """
+
+    root: Path | Store
     path: str
     size: int
+    version: str = ""
+
+    @property
+    def url(self) -> str:
+        """Where the file lies, for messages."""
+        return place_of(self.root).url(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +58,28 @@ class FileUnit:
     `repeats` holds ids of records that an earlier file holds too: here they are refused as "same record".
     """
 
-    root: Path
+    root: Path | Store
     path: str
     size: int
     fingerprint: str
     repeats: frozenset[bytes] = frozenset()
+
+    @property
+    def url(self) -> str:
+        """Where the file lies, for messages."""
+        return place_of(self.root).url(self.path)
+
+    def open(self) -> BinaryIO:
+        """Open the file for reading, unbuffered where it is local."""
+        if isinstance(self.root, Path):
+            return (self.root / self.path).open("rb", buffering=0)
+        if self.path.endswith(".parquet"):  # its reader wants it whole on this node, so it need not come twice
+            return self.local().open("rb", buffering=0)
+        return self.root.open(self.path)
+
+    def local(self) -> Path:
+        """Return the path of the file, or of a copy on this node."""
+        return place_of(self.root).local(self.path)
 
     def described(self) -> dict[str, str]:
         """Return the unit as it stands in a receipt."""
@@ -65,28 +92,46 @@ def list_files(reader: Reader) -> list[InputFile]:
     Raises:
         ConfigurationError: the root is no folder, no file matches or a name is not UTF-8: said before any work.
     """
-    return find_files(Path(reader.root), reader.pattern, f"source {reader.source!r}")
+    return find_files(reader.root, reader.pattern, f"source {reader.source!r}")
 
 
-def find_files(root: Path, pattern: str, who: str) -> list[InputFile]:
+def place_of(root: Path | Store) -> Store:
+    """Return the root of a source as a store."""
+    return root if isinstance(root, Store) else Store(root)
+
+
+def find_files(root: Path | Store, pattern: str, who: str) -> list[InputFile]:
     """Return the files below `root` that match `pattern`, ordered by the bytes of their paths; `who` asks for them.
 
     Raises:
         ConfigurationError: `root` is no folder, no file matches or a name is not UTF-8.
     """
-    if not root.is_dir():
-        raise ConfigurationError(f"{who}: {root} is not a folder")
-    files = [
-        InputFile(root, path.relative_to(root).as_posix(), path.stat().st_size)
-        for path in root.glob(pattern)
-        if path.is_file()
-    ]
+    files = _local_files(root, pattern, who) if isinstance(root, Path) else _objects(root, pattern)
     if not files:
         raise ConfigurationError(f"{who}: no file below {root} matches {pattern!r}")
     for file in files:
         if not _is_utf8(file.path):
             raise ConfigurationError(f"{who}: the file name {file.path!r} is not UTF-8: rename it")
     return sorted(files, key=lambda file: file.path.encode())
+
+
+def _local_files(root: Path, pattern: str, who: str) -> list[InputFile]:
+    if not root.is_dir():
+        raise ConfigurationError(f"{who}: {root} is not a folder")
+    return [
+        InputFile(root, path.relative_to(root).as_posix(), path.stat().st_size)
+        for path in root.glob(pattern)
+        if path.is_file()
+    ]
+
+
+def _objects(root: Store, pattern: str) -> list[InputFile]:
+    wanted = matcher(pattern)
+    return [
+        InputFile(root, entry.name, entry.size, entry.version)
+        for entry in root.entries()
+        if wanted.match(entry.name) is not None
+    ]
 
 
 def _is_utf8(path: str) -> bool:
@@ -130,6 +175,8 @@ class StatIndex:
 
 
 def _stat_key(file: InputFile) -> str:
+    if isinstance(file.root, Store):
+        return digest_bytes(repr((file.root.url(file.path), file.size, file.version)).encode())[:32]
     stat = (file.root / file.path).stat()
     seen = (file.path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev)
     return digest_bytes(repr(seen).encode())[:32]
@@ -145,7 +192,7 @@ class FingerprintJob:
     def run(self, item: Item) -> list[str]:
         """Return BLAKE3 over the stored bytes of each file."""
         files: tuple[InputFile, ...] = item.unit
-        return [digest_file(file.root / file.path) for file in files]
+        return [place_of(file.root).digest(file.path) for file in files]
 
 
 def fingerprint_items(files: Sequence[InputFile]) -> list[Item]:
@@ -170,7 +217,7 @@ def units_of(reader: Reader, files: Sequence[InputFile], index: StatIndex) -> tu
     if reader.listing is not None:
         listed = read_listing(reader.listing)
         check_listing(reader.source, reader.listing, listed, {file.path: file.size for file in files})
-        return [FileUnit(Path(reader.root), file.path, file.size, file.fingerprint) for file in listed], []
+        return [FileUnit(reader.root, file.path, file.size, file.fingerprint) for file in listed], []
     known, unknown = [], []
     for file in files:
         value = index.get(file)
@@ -212,9 +259,8 @@ def open_hashed(unit: FileUnit) -> Iterator[BinaryIO]:
     Raises:
         InputError: the file is not the one that was fingerprinted or listed.
     """
-    path = unit.root / unit.path
     expected = expected_checksums(unit.fingerprint)
-    with path.open("rb", buffering=0) as raw:
+    with unit.open() as raw:
         hashed = _Hashed(raw, expected)
         reader = io.BufferedReader(hashed, 1 << 20)
         yield reader
@@ -224,7 +270,7 @@ def open_hashed(unit: FileUnit) -> Iterator[BinaryIO]:
     for what, value in expected.items():
         if found[what] != value:
             raise InputError(
-                f"{path} has the {what} {found[what]}, it was fingerprinted as {value}: it changed while the recipe "
-                "ran, or is not the file that its listing names. Run again when it no longer changes; where there is a "
-                "listing, fetch the file again or list the folder again"
+                f"{unit.url} has the {what} {found[what]}, it was fingerprinted as {value}: it changed while the "
+                "recipe ran, or is not the file that its listing names. Run again when it no longer changes; where "
+                "there is a listing, fetch the file again or list the folder again"
             )

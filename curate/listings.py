@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 from blake3 import blake3
 
 from curate.configuration import ConfigurationError
-from curate.digests import digest_file
+from curate.store import Store
 from transforms.outcome import canonical_json
 
 
@@ -144,7 +144,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def make_listing(
-    root: Path, files: Sequence[tuple[str, int]], given: Mapping[str, str] | None = None, kind: str = "blake3"
+    root: Store, files: Sequence[tuple[str, int]], given: Mapping[str, str] | None = None, kind: str = "blake3"
 ) -> Iterator[ListedFile]:
     """Yield a line for each of `files`, path below `root` and size; those without a `given` checksum are hashed.
 
@@ -154,12 +154,12 @@ def make_listing(
     if given is not None:
         names = {name for name, _ in files}
         lacking = sorted(names - given.keys())
-        gone = sorted(name for name in given.keys() - names if not (root / name).is_file())
+        gone = sorted(name for name in given.keys() - names if not root.exists(name))
         for what, which in (("have no checksum", lacking), ("have a checksum and are not there", gone)):
             if which:
                 raise ConfigurationError(f"{len(which):,} files below {root} {what}: {_named(which)}")
     for name, size in files:
-        digest = digest_file(root / name) if given is None else given[name]
+        digest = root.digest(name) if given is None else given[name]
         yield ListedFile(name, size, {kind: digest})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -93,8 +93,11 @@ def run(
     stages = compile_stages(outputs.products, parse_sample(sample))
     check_ready(stages)
     place.remove_stale_spool_files()
+    place.sweep_locks()
     journal = Journal(place)
+    opened = ExitStack()
     try:
+        opened.enter_context(place.writing())
         with make_runner(runner, workers, modules, lambda: warm(stages)) as chosen:
             engine = Engine(place, chosen, journal, chunk_rows)
             units = fingerprint_inputs(stages, engine)
@@ -107,6 +110,7 @@ def run(
         journal.write("stopped", error=f"{type(error).__name__}: {error}")
         raise
     finally:
+        opened.close()
         journal.close()
 
 

@@ -16,7 +16,16 @@ from curate.documents import DocumentJob, ShardUnit
 from curate.gathered import Receipts
 from curate.gathering import gather
 from curate.graph import Deduplicate, HoldOut
-from curate.inputs import FileUnit, FingerprintJob, InputFile, StatIndex, fingerprint_items, list_files, units_of
+from curate.inputs import (
+    FileUnit,
+    FingerprintJob,
+    InputFile,
+    StatIndex,
+    fingerprint_items,
+    list_files,
+    place_of,
+    units_of,
+)
 from curate.jobs import Item, Job, TaskError
 from curate.journal import Journal
 from curate.keys import Keys, Units, reading_name, shared_key
@@ -109,7 +118,8 @@ def _listed(reader: Reader) -> list[InputFile]:
     files = list_files(reader)
     if reader.format == "parquet":
         for file in files:
-            check_columns(file.root / file.path, reader)
+            with place_of(file.root).open(file.path) as opened:
+                check_columns(opened, file.url, reader)
     return files
 
 

@@ -19,6 +19,7 @@ from curate.compaction import Compact
 from curate.configuration import ConfigurationError, describe
 from curate.graph import Apply, Dataset, Deduplicate, HoldOut, Keep, Read
 from curate.readers.reader import Reader
+from curate.store import Store
 from transforms.chain import unique_names
 from transforms.outcome import Transform
 from transforms.sample import Sample
@@ -169,9 +170,9 @@ def compile_stages(outputs: Mapping[str, Product], sample: Sample | None = None)
 
 def _check_sources(stages: Stages) -> None:
     """Raise where one source name stands for two roots: ids are made of source and path below the root."""
-    roots: dict[str, Path] = {}
+    roots: dict[str, Path | Store] = {}
     for reader in readers_of(stages):
-        if roots.setdefault(reader.source, Path(reader.root)) != Path(reader.root):
+        if roots.setdefault(reader.source, reader.root) != reader.root:
             raise ConfigurationError(
                 f"source {reader.source!r} is read from {roots[reader.source]} and from {reader.root}: records of both "
                 "could have one id. Give each its own source name, or read both from the folder above"

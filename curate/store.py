@@ -20,6 +20,7 @@ from curate.storage.claims import remove_settled_claims
 from curate.storage.errors import StoreError
 from curate.storage.files import Appender, Entry, Files
 from curate.storage.local import LocalFiles
+from curate.storage.locks import sweep_locks
 from curate.storage.opening import is_remote, joined, normalised, open_files
 from curate.storage.options import DEFAULTS, StorageOptions
 from curate.storage.spool import remove_stale, spool_name
@@ -107,7 +108,10 @@ class Store:
 
     def url(self, name: str) -> str:
         """Return where `name` lies, for messages."""
-        return self.files.url(name)
+        return str(joined(self.location, name) if name else self.location)
+
+    def __str__(self) -> str:
+        return str(self.location)
 
     def within(self, folder: str) -> Store:
         """Return the folder `folder` as a store of its own."""
@@ -260,6 +264,10 @@ class Store:
         """Remove spool files of processes of this host that are gone; return how many."""
         folder = self.files.spool
         return remove_stale(folder) + remove_settled_claims(folder)
+
+    def sweep_locks(self) -> int:
+        """Remove the lock files of TensorStore's writers that are gone, in a local store's caches; return how many."""
+        return sweep_locks(self.root / "caches") if isinstance(self.location, Path) else 0
 
     def _reach(self, name: str, point: str) -> None:
         if self.failpoint is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ from curate.cells import Cells
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, open_dataset
 from curate.digests import text_digest
-from curate.inputs import FileUnit
+from curate.inputs import FileUnit, place_of
 from curate.products import Caches
 from curate.readers.chunks import build_rows
 from curate.readers.events import Read
@@ -165,11 +164,12 @@ def _paths(stage: Stage, source: str) -> Iterator[list[Stage]]:
 def _record(reader: Reader, row: Mapping[str, Any]) -> pa.RecordBatch:
     origin = row["origin"]
     place = (origin["place"], origin["offset"], origin["part"])
-    path = Path(reader.root) / origin["uri"]
-    if not path.exists():
+    source = place_of(reader.root)
+    path = source.url(origin["uri"])
+    if not source.exists(origin["uri"]):
         raise StoreError(f"{path} is no longer there: give the root that it was read from")
-    unit = FileUnit(Path(reader.root), origin["uri"], path.stat().st_size, "")
-    with path.open("rb") as file:
+    unit = FileUnit(reader.root, origin["uri"], source.size(origin["uri"]), "")
+    with source.open(origin["uri"]) as file:
         for event in read_events(reader, file, unit):
             if isinstance(event, Read) and (event.place, event.offset, event.part) == place:
                 return build_rows(reader, [row["id"]], [dict(origin)], [event.values])

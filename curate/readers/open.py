@@ -21,5 +21,5 @@ def read_events(reader: Reader, file: BinaryIO, unit: FileUnit) -> Iterator[Even
     if reader.format == "jsonl":
         return read_jsonl_events(file, unit.path, reader)
     if reader.format == "parquet":
-        return read_parquet_events(unit.root / unit.path, reader)
+        return read_parquet_events(unit.local(), reader)
     return read_file_events(file, reader)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -101,16 +101,16 @@ def _plain_column(array: pa.Array, declared: bool) -> pa.Array:
     return array if pa.types.is_interval(kind) else array.cast(pa.string())
 
 
-def check_columns(path: Path, reader: Reader) -> None:
-    """Raise before any work where a declared column is not in the file.
+def check_columns(file: BinaryIO, place: str, reader: Reader) -> None:
+    """Raise before any work where a declared column is not in the file, which lies at `place`.
 
     Raises:
         ConfigurationError: it is missing, or is there twice; the message lists what is there.
     """
     try:
-        names = pq.read_schema(path).names
+        names = pq.read_schema(file).names
     except (pa.ArrowException, OSError):
         return  # the reading task records the damage
     missing = [column.name for _, column in reader.columns if names.count(column.name) != 1]
     if missing:
-        raise ConfigurationError(f"{path} has no one column {', '.join(missing)}; its columns are {', '.join(names)}")
+        raise ConfigurationError(f"{place} has no one column {', '.join(missing)}; its columns are {', '.join(names)}")

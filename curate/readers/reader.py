@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from curate.configuration import ConfigurationError
+from curate.store import Store, StoreError
 from transforms.schema import BASE, CRAWLED_AT, documents, records
 
 FORMATS: Final = ("warc", "jsonl", "parquet", "files")
@@ -48,7 +49,7 @@ class Reader:
 
     Attributes:
         format: one of `FORMATS`.
-        root: folder of the source; never part of a key.
+        root: folder of the source, or a store where it is no local one; never part of a key.
         pattern: which files below `root`, as `pathlib.Path.glob` understands it; ids do not depend on it.
         source: name of the source: part of every id.
         columns: pairs (our name, `Column`). "text" is the text; "key" the natural key that names a record (else its
@@ -64,7 +65,7 @@ class Reader:
     """
 
     format: str
-    root: Path = field(metadata={"key": False})
+    root: Path | Store = field(metadata={"key": False})
     pattern: str = field(metadata={"key": False})
     source: str
     columns: tuple[tuple[str, Column], ...] = ()
@@ -79,6 +80,7 @@ class Reader:
     version = 1  # raised when what a reader makes of some file changes
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "root", source_root(self.root))
         for name, column in self.columns:
             if SPECIAL.get(name, column.type) != column.type:
                 raise ConfigurationError(f"column {name!r} is a {SPECIAL[name]}, not {column.type}")
@@ -113,6 +115,19 @@ class Reader:
 
     def __str__(self) -> str:
         return f"read_{self.format} {self.pattern} as {self.source!r}"
+
+
+def source_root(root: str | Path | Store) -> Path | Store:
+    """Return where a source is: a path for a local folder, a store for a URL.
+
+    Raises:
+        ConfigurationError: a URL of another kind.
+    """
+    try:
+        store = root if isinstance(root, Store) else Store(root)
+    except StoreError as error:
+        raise ConfigurationError(str(error)) from None
+    return store if store.is_remote else store.root
 
 
 def declared_columns(columns: Mapping[str, str | Column] | None, text: str) -> tuple[tuple[str, Column], ...]:
