@@ -1,6 +1,7 @@
 """The command line. Each command is a library call; this module parses, prints and picks the exit status.
 
-Exit status: 0 fine, 1 a check failed, 2 the command or the recipe is wrong and nothing was done, 3 the run failed.
+Exit status: 0 fine, 1 a check failed, 2 the command or the recipe is wrong and nothing was done, 3 the run failed, 130
+stopped by Ctrl-C (SIGINT), 143 stopped by SIGTERM.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +21,10 @@ from curate.jobs import TaskError
 from curate.journal import finished_recipes
 from curate.recipe import Outputs, Recipe, load_recipe, parse_pairs
 from curate.stages import Stage
+from curate.status_command import add_status
+from curate.stopping import stoppable
 from curate.store import Store, StoreError
+from curate.store_commands import add_store_commands
 from curate.store_options import STORE_HELP, add_store_options, store_of
 from curate.token_commands import add_commands
 from transforms.outcome import SchemaError
@@ -37,7 +42,7 @@ look at what came out, check every byte of it, and write the page that shows it:
   curate report STORE
 
 Exit status: 0 fine, 1 a check failed, 2 the command or the recipe is wrong (nothing was done), 3 the run failed
-(what was finished is kept, and the same command goes on from there).
+(what was finished is kept, and the same command goes on from there), 130 stopped by Ctrl-C, 143 by SIGTERM (the same).
 """
 
 
@@ -45,20 +50,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
-    try:
-        return command(options)
-    except (ConfigurationError, SchemaError) as error:
+    with stoppable() as stop:
+        try:
+            return command(options)
+        except BaseException as error:
+            if stop.signal is None and not isinstance(error, KeyboardInterrupt):
+                return _status_of(error)
+            print("curate: stopped. What was finished is kept: the same command goes on from there", file=sys.stderr)
+            return stop.status
+
+
+def _status_of(error: BaseException) -> int:
+    """Say what went wrong and return the exit status; an error that nobody foresaw is raised again."""
+    if isinstance(error, (ConfigurationError, SchemaError)):
         print(f"curate: {error}", file=sys.stderr)
         return USAGE
-    except KeyboardInterrupt:
-        print("curate: stopped. What was finished is kept: the same command goes on from there", file=sys.stderr)
-        return RUN_FAILED
-    except BrokenPipeError:
+    if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except (TaskError, StoreError, RuntimeError, OSError) as error:
+    if isinstance(error, (TaskError, StoreError, RuntimeError, OSError)):
         print(f"curate: {type(error).__name__}: {error}", file=sys.stderr)
         return RUN_FAILED
+    raise error
 
 
 def parser() -> argparse.ArgumentParser:
@@ -72,6 +85,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands)
     _add_plan(commands)
+    add_status(commands, _add)
     verify = _add(commands, "verify", _verify, "check every byte and every count of a store")
     verify.add_argument("store", metavar="DIR", help=f"store to check: {STORE_HELP}")
     add_store_options(verify)
@@ -84,6 +98,7 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
     report.add_argument("--run", type=Path, action="append", default=[], metavar="RUN", help="training run to show")
     add_commands(commands, _add, last_result)
+    add_store_commands(commands, _add)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
     return top
@@ -119,7 +134,15 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--runner", choices=["ray", "local"], default="ray", help="ray: parallel tasks; local: one process"
     )
     command.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="CPUs for Ray (default: all)"
+        "--workers",
+        type=int,
+        metavar="N",
+        help="CPUs for Ray (default: all); with --address, the most tasks at once (default: all there is room for)",
+    )
+    command.add_argument(
+        "--address",
+        metavar="ADDR",
+        help="running Ray cluster that this machine is a node of: auto, or HOST:PORT (default: start a Ray)",
     )
 
 
@@ -143,16 +166,18 @@ def _run(options: argparse.Namespace) -> int:
         if there:
             print(f"{stage.name}: reused", file=sys.stderr)
 
-    result = run(
-        outputs,
-        store_of(options),
-        name=loaded.name,
-        runner=options.runner,
-        workers=options.workers,
-        sample=options.sample,
-        modules=modules,
-        started=started,
-    )
+    with redirect_stdout(sys.stderr):  # Ray tells of lost workers on standard output, which is for results
+        result = run(
+            outputs,
+            store_of(options),
+            name=loaded.name,
+            runner=options.runner,
+            workers=options.workers,
+            address=options.address,
+            sample=options.sample,
+            modules=modules,
+            started=started,
+        )
     for name, dataset in result.outputs.items():
         print(f"{name}: {dataset.rows:,} documents, content {dataset.content}")
     print(f"digest: {result.digest}")

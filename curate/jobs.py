@@ -18,6 +18,42 @@ from curate.store import Store
 
 
 @dataclass(frozen=True, slots=True)
+class Resources:
+    """What one task of a job needs of its node; declared, not enforced.
+
+    Attributes:
+        cpus: whole CPUs.
+        memory: bytes; 0 where the job cannot say.
+        gpus: whole GPUs.
+    """
+
+    cpus: int = 1
+    memory: int = 0
+    gpus: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            ValueError: no CPU, or a negative number.
+        """
+        if self.cpus < 1 or self.memory < 0 or self.gpus < 0:
+            raise ValueError(f"{self!r}: a task needs at least one CPU, and nothing less than nothing")
+
+    def __str__(self) -> str:
+        parts = [f"{self.cpus} CPU" + "s" * (self.cpus > 1)]
+        parts += [f"{self.memory / 1e9:.2f} GB of memory"] * (self.memory > 0)
+        parts += [f"{self.gpus} GPU" + "s" * (self.gpus > 1)] * (self.gpus > 0)
+        return ", ".join(parts)
+
+
+def resources_of(job: Job) -> Resources:
+    """Return what a task of `job` needs: its `resources`, or one CPU."""
+    declared = getattr(job, "resources", None)
+    return declared if isinstance(declared, Resources) else Resources()
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One task of a job.
 
@@ -35,7 +71,7 @@ class Item:
 
 
 class Job(Protocol):
-    """Configuration of many tasks of one kind."""
+    """Configuration of many tasks of one kind; it may have `resources`, what one task needs (`Resources`)."""
 
     @property
     def store(self) -> Store:
@@ -70,15 +106,32 @@ class RunsJobs(Protocol):
 
 
 class TaskError(RuntimeError):
-    """A task failed; the message names the job, the item and the cause."""
+    """A task failed; the message names the job, the item and the cause.
+
+    Attributes:
+        details: what the journal wants to know: key, label, attempt, host, where its log lies.
+    """
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.details = details
+
+
+Spooled = tuple[Path, int] | tuple[Path, int, str]
+"""A file to publish: path, rows, and the digest of its content where it has one."""
 
 
 def publish_files(
-    store: Store, item: Item, task: str, files: Mapping[str, tuple[Path, int]], counts: Statistics
+    store: Store,
+    item: Item,
+    task: str,
+    files: Mapping[str, Spooled],
+    counts: Statistics,
 ) -> None:
-    """Publish spooled `files` (name → path, rows) under the item's shard key, then the receipt."""
+    """Publish spooled `files` (name → path, rows, digest of content) under the item's shard key, then the receipt."""
     entries = {}
-    for name, (path, rows) in files.items():
+    for name, (path, rows, *content) in files.items():
         size = path.stat().st_size
-        entries[name] = FileEntry(size, store.publish(path, f"{shard_folder(item.key)}/{name}"), rows)
+        digest = store.publish(path, f"{shard_folder(item.key)}/{name}")
+        entries[name] = FileEntry(size, digest, rows, content[0] if content else None)
     publish_receipt(store, Receipt(item.key, task, {"unit": item.unit}, entries, counts))

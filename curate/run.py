@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,16 +11,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from curate.clusters import Cluster, Connection, RunningRay, StartedRay
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, dataset_folder, open_dataset
 from curate.digests import digest_json
-from curate.journal import Journal
+from curate.isolation.crew import dismiss
+from curate.isolation.guard import Isolation
+from curate.isolation.limits import MEMORY, SECONDS, Limits
+from curate.journal import Journal, agreement
 from curate.keys import Keys, Units
 from curate.products import Caches, open_product
+from curate.quarantine import check_passed, read_lists
+from curate.ray_runner import connected
 from curate.readers.chunks import CHUNK_ROWS
 from curate.receipts import MANIFEST, FileEntry, committed_folders, read_manifest
 from curate.recipe import Artifact, Outputs
-from curate.runners import LocalRunner, Runner, ray_runner
+from curate.runners import LocalRunner, Runner
 from curate.running import Engine, Made, fingerprint_inputs, run_stages
 from curate.stages import Stage, Stages, compile_stages, transforms_of
 from curate.store import Store, json_line, open_store, self_digested
@@ -63,10 +70,14 @@ def run(
     *,
     name: str = "recipe",
     runner: str = "ray",
-    workers: int = 2,
+    workers: int | None = None,
+    address: str | None = None,
     sample: str | None = None,
     modules: Sequence[types.ModuleType] = (),
     started: Callable[[Stage, bool], None] | None = None,
+    quarantine: Sequence[str | Path] = (),
+    document_seconds: float = SECONDS,
+    document_memory: int = MEMORY,
     chunk_rows: int = CHUNK_ROWS,
     failpoint: Callable[[str], None] | None = None,
 ) -> Result:
@@ -77,10 +88,15 @@ def run(
         store: path or URL of the store, or the store; a folder is made when it is not there.
         name: of the recipe: the result stands in `<store>/<name>-<key>`.
         runner: "ray" or "local".
-        workers: CPUs that Ray uses; changes no output.
+        workers: CPUs of the Ray that is started here, all where it is None; on a running cluster the most tasks at
+            once. Changes no output.
+        address: of a running Ray cluster, "auto" or "host:port"; None starts a Ray of its own.
         sample: share of documents to run on, as a decimal ("0.01"); part of every key.
         modules: modules that workers cannot import, as the recipe's own file.
         started: is told of each stage, and whether it was there already.
+        quarantine: files with verdicts of other runs (`curate quarantine`): their documents are not tried again.
+        document_seconds: wall clock after which a document is a suspect, and is tried alone with ten times as much.
+        document_memory: bytes of memory likewise.
         chunk_rows: rows per batch; changes no output.
         failpoint: of the `Store`, for tests.
 
@@ -92,14 +108,15 @@ def run(
     place = open_store(store, failpoint)
     stages = compile_stages(outputs.products, parse_sample(sample))
     check_ready(stages)
+    isolation = _isolation(place, modules, quarantine, document_seconds, document_memory)
     place.remove_stale_spool_files()
     place.sweep_locks()
     journal = Journal(place)
     opened = ExitStack()
     try:
         opened.enter_context(place.writing())
-        with make_runner(runner, workers, modules, lambda: warm(stages)) as chosen:
-            engine = Engine(place, chosen, journal, chunk_rows)
+        with make_runner(runner, workers, address, modules, lambda: warm(stages), journal) as chosen:
+            engine = Engine(place, chosen, journal, chunk_rows, isolation)
             units = fingerprint_inputs(stages, engine)
             made = run_stages(stages, units, engine, started or (lambda stage, there: None))
         place.remove_stale_spool_files()  # of workers of a killed run that were alive when this one began
@@ -111,7 +128,25 @@ def run(
         raise
     finally:
         opened.close()
+        dismiss()
         journal.close()
+
+
+def _isolation(
+    store: Store, modules: Sequence[types.ModuleType], quarantine: Sequence[str | Path], seconds: float, memory: int
+) -> Isolation:
+    """Return how a run isolates.
+
+    Raises:
+        ConfigurationError: a limit or a list is wrong, or `store` holds shards that were made without the list.
+    """
+    try:
+        limits = Limits(seconds, memory)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
+    passed = read_lists(quarantine)
+    check_passed(store, passed)
+    return Isolation(limits, tuple(module.__name__ for module in modules), passed)
 
 
 def check_ready(stages: Stages) -> None:
@@ -130,22 +165,33 @@ def check_ready(stages: Stages) -> None:
 
 @contextmanager
 def make_runner(
-    runner: str, workers: int, modules: Sequence[types.ModuleType] = (), before: Callable[[], None] = lambda: None
+    runner: str,
+    workers: int | None,
+    address: str | None,
+    modules: Sequence[types.ModuleType],
+    before: Callable[[], None],
+    journal: Journal,
 ) -> Iterator[Runner]:
-    """Yield the runner of this name; `before` is called once, just before workers start.
+    """Yield the runner of this name; `before` is called once on each machine, just before its workers start.
 
     Raises:
         ConfigurationError: there is none.
     """
-    if runner == "local":
-        yield LocalRunner()
-    elif runner == "ray":
-        if workers < 1:
-            raise ConfigurationError(f"workers={workers}: give at least 1")
-        with ray_runner(workers, modules, before) as chosen:
-            yield chosen
-    else:
+    if runner not in RUNNERS:
         raise ConfigurationError(f"runner={runner!r} is not one of {', '.join(RUNNERS)}")
+    if workers is not None and workers < 1:
+        raise ConfigurationError(f"workers={workers}: give at least 1")
+    if runner == "local":
+        if address is not None:
+            raise ConfigurationError(f"address={address!r}: the local runner is this process alone; use runner='ray'")
+        yield LocalRunner(journal)
+        return
+    cluster: Cluster = StartedRay(workers or os.cpu_count() or 1) if address is None else RunningRay(address)
+    connection = Connection(
+        cluster, modules, before, (lambda: None) if address is None else (lambda: agreement(journal))
+    )
+    with connected(connection, None if address is None else workers, journal) as chosen:
+        yield chosen
 
 
 def parse_sample(share: str | None) -> Sample | None:

@@ -20,8 +20,9 @@ from curate.caches.plan import MOST_CELLS, Plan, cache_folder, cell_name
 from curate.caches.tokenization import make_cells, stored_tokenizer
 from curate.configuration import ConfigurationError
 from curate.digests import digest_file, text_digest
+from curate.exchange import LIMITS
 from curate.jobs import Item
-from curate.runners import RayRunner
+from curate.ray_runner import RayRunner
 from curate.store import POINTS, Store
 from tests.curate.corpus import ShuffledRunner, run_on, tree, write_lines
 from tests.curate.token_corpus import (
@@ -49,7 +50,7 @@ def tokenizer(tmp_path: Path) -> Tokenizer:
 
 @pytest.fixture
 def small_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "PARTITION_BYTES", 700)
+    monkeypatch.setattr(exchange, "LIMITS", replace(LIMITS, partition_bytes=700, most_partitions=5, fan_in=3))
     monkeypatch.setattr(encode, "ROWS", 7)
     monkeypatch.setattr(encode, "ENCODE_BYTES", 300)
 
@@ -92,7 +93,7 @@ def test_tokens_do_not_depend_on_files_their_order_or_partitions(
 ) -> None:
     contents, texts, ids = [], [], []
     for case, (files, seed, size) in enumerate([(1, None, 1 << 20), (7, 3, 700), (5, 8, 300)]):
-        monkeypatch.setattr(exchange, "PARTITION_BYTES", size)
+        monkeypatch.setattr(exchange, "LIMITS", replace(LIMITS, partition_bytes=size, most_partitions=5, fan_in=3))
         built = build(dataset_of(tmp_path / str(case), DOCUMENTS, files, seed), tokenizer, ("topic",), SMALL)
         contents.append({name: cache.digest for name, cache in built.caches.items()})
         texts.append({name: cache.text_digests().tolist() for name, cache in built.caches.items()})
@@ -273,12 +274,12 @@ def test_too_many_cells_are_refused(tmp_path: Path, tokenizer: Tokenizer, monkey
 
 def test_cells_of_one_name_are_refused_and_nulls_sort_last() -> None:
     counts = {(None,): (1, 10), ("b",): (1, 10), ("a",): (2, 1 << 30)}
-    cells = make_cells(("topic",), counts)
+    cells = make_cells(("topic",), counts, LIMITS)
     assert [(cell.name, cell.first, cell.partitions) for cell in cells] == [("a", 0, 16), ("b", 16, 1), ("null", 17, 1)]
     with pytest.raises(CacheError, match="both have the name 'null'"):
-        make_cells(("topic",), {(None,): (1, 1), ("null",): (1, 1)})
+        make_cells(("topic",), {(None,): (1, 1), ("null",): (1, 1)}, LIMITS)
     with pytest.raises(CacheError, match="both have the name"):
-        make_cells(("a", "b"), {("1/b=2", "3"): (1, 1), ("1", "2/b=3"): (1, 1)})
+        make_cells(("a", "b"), {("1/b=2", "3"): (1, 1), ("1", "2/b=3"): (1, 1)}, LIMITS)
 
 
 def test_names_of_cells_and_folders_are_safe() -> None:
@@ -303,7 +304,7 @@ def test_worker_whose_library_encodes_otherwise_is_refused(
     tmp_path: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = dataset_of(tmp_path, DOCUMENTS[:2])
-    plan = Plan(dataset.store, "k", (), (), tokenizer, tokenizer.encoder().dtype, (1, 2, 3), LAYOUT)
+    plan = Plan(dataset.store, "k", (), (), tokenizer, tokenizer.encoder().dtype, (1, 2, 3), LAYOUT, LIMITS)
     with pytest.raises(OtherTokenizerError, match="other ids on this worker"):
         TokensJob(plan).run(Item("k", "tokens 0", 0))
 

@@ -17,9 +17,9 @@ from curate.conservation import check_documents
 from curate.digests import digest_file
 from curate.jobs import TaskError
 from curate.quarantine import Verdict, quarantine_name, read_quarantine, write_quarantine
+from curate.ray_runner import RayRunner
 from curate.receipts import FileEntry, Receipt, read_receipt
 from curate.run import Result
-from curate.runners import RayRunner
 from curate.store import Store, StoreError
 from tests.curate.corpus import ledger, read_web, run_on, sentence, small, tasks, texts, write_lines
 from transforms.outcome import Outcome, kept
@@ -215,17 +215,18 @@ def shard_and_ids(result: Result, stage: int = 1) -> tuple[str, list[bytes]]:
     return dataset.shards()[0]["key"], ids
 
 
-def test_quarantined_document_is_dropped_before_any_transform_sees_it(
+def test_quarantined_document_is_dropped_by_the_step_that_its_verdict_names(
     raw: Path, undisturbed: Result, tmp_path: Path
 ) -> None:
     key, ids = shard_and_ids(undisturbed)
     store = Store(tmp_path)
-    write_quarantine(store, key, [Verdict(ids[2], "crashed", "MaskPII", '{"signal":11}'), Verdict(ids[0], "hung", "X")])
+    hung, crashed = Verdict(ids[0], "hung", "EditText"), Verdict(ids[2], "crashed", "MaskPII", '{"signal":"SIGSEGV"}')
+    write_quarantine(store, key, [crashed, hung])
     result = run_on(small(raw), tmp_path)
     rows = [row for row in ledger(result.stages[1]) if row["reason"].startswith("quarantined")]
     assert [(row["id"], row["reason"], row["transform"], row["evidence"]) for row in rows] == [
-        (ids[0], "quarantined: hung", "X", None),
-        (ids[2], "quarantined: crashed", "MaskPII", '{"signal":11}'),
+        (ids[0], "quarantined: hung", "EditText", None),
+        (ids[2], "quarantined: crashed", "MaskPII", '{"signal":"SIGSEGV"}'),
     ]
     assert result.stages[1].rows == undisturbed.stages[1].rows - 2
     digest = digest_file(tmp_path / quarantine_name(key))
@@ -242,6 +243,17 @@ def test_quarantine_list_that_names_nobody_of_the_shard_drops_nobody(
     key, _ = shard_and_ids(undisturbed)
     write_quarantine(Store(tmp_path), key, [Verdict(b"x" * 16, "out of memory", "MaskPII")])
     assert run_on(small(raw), tmp_path).digest == undisturbed.digest
+
+
+def test_quarantine_list_with_a_step_that_the_shard_has_not_is_an_error(
+    raw: Path, undisturbed: Result, tmp_path: Path
+) -> None:
+    key, ids = shard_and_ids(undisturbed)
+    write_quarantine(Store(tmp_path), key, [Verdict(ids[0], "hung", "ExtractText")])
+    with pytest.raises(
+        TaskError, match="verdict on the step 'ExtractText'; the steps of the shard are EditText, Switch"
+    ):
+        run_on(small(raw), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from curate.configuration import ConfigurationError
+from curate.ray_runner import RayRunner
 from curate.run import Result, open_result, results_in, run
-from curate.runners import RayRunner, Runner
+from curate.runners import Runner
 from curate.store import Store, StoreError
 from tests.curate.corpus import ShuffledRunner, journal, ledger, run_on, small, tasks, texts, tree
 
@@ -52,7 +53,7 @@ def test_store_made_in_another_order_is_equal_byte_for_byte(
 def test_store_made_on_ray_is_equal_byte_for_byte(
     raw: Path, undisturbed: Result, tmp_path: Path, ray_of_two: RayRunner, workers: int
 ) -> None:
-    runner: Runner = ray_of_two if workers == 2 else RayRunner(1, window=1)
+    runner: Runner = ray_of_two if workers == 2 else RayRunner(ray_of_two.connection, most=1)
     run_on(small(raw), tmp_path, runner, chunk_rows=5)
     same_tree(tmp_path, root_of(undisturbed))
     pids = {event["pid"] for event in journal(tmp_path) if event["event"] == "task"}
