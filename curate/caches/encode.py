@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from curate.caches.errors import CacheError, OtherTokenizerError
-from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, gather, sort_order, tokens_schema
-from curate.exchange import partition_of, write_exchange
-from curate.jobs import Item, publish_files
+from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, tokens_schema
+from curate.exchange import partition_of
+from curate.jobs import Item, Resources, publish_files
+from curate.regroup import Collector, memory_of
 from curate.statistics import Statistics, add, length_bin
 from curate.store import Store, json_line
 from curate.writer import cut_rows
@@ -97,6 +98,11 @@ class TokensJob:
         """The store of the plan."""
         return self.plan.store
 
+    @property
+    def resources(self) -> Resources:
+        """What a task needs: the encoder takes about 100 bytes per token of what it encodes at a time."""
+        return Resources(memory=memory_of(self.plan.limits).memory + 100 * ENCODE_BYTES)
+
     def run(self, item: Item) -> int:
         """Publish the tokens of input shard `item.unit` and return its rows.
 
@@ -109,17 +115,12 @@ class TokensJob:
                 f"{self.plan.tokenizer} gives the canary other ids on this worker than on the driver: they have "
                 "different versions of the tokenizers library"
             )
-        shard = _Shard(self.plan, item.unit, encoder)
         columns = list(dict.fromkeys(["id", "text", *self.plan.by]))
-        for batch in cut_rows(self.plan.batches(item.unit, columns, ROWS), ENCODE_BYTES):
-            shard.add(batch)
-        documents, tokens, partition = shard.tables()
-        count = self.plan.partitions
-        with self.store.spool() as first, self.store.spool() as second:
-            files = {
-                "documents.exchange": (first, write_exchange(first, documents, partition, count)),
-                "tokens.exchange": (second, write_exchange(second, tokens, partition, count)),
-            }
+        with self.plan.documents.collect(2) as documents, self.plan.tokens.collect(2) as tokens:
+            shard = _Shard(self.plan, item.unit, encoder, documents, tokens)
+            for batch in cut_rows(self.plan.batches(item.unit, columns, ROWS), ENCODE_BYTES):
+                shard.add(batch)
+            files = {collector.exchange.file: collector.finish() for collector in (documents, tokens)}
             publish_files(self.store, item, self.name, files, {"cells": shard.statistics})
         return shard.rows
 
@@ -131,11 +132,10 @@ class _Shard:
     plan: Plan
     index: int
     encoder: Encoder
+    documents: Collector
+    tokens: Collector
     rows: int = 0
     statistics: Statistics = field(default_factory=dict)
-    documents: list[pa.RecordBatch] = field(default_factory=list)
-    tokens: list[npt.NDArray[Any]] = field(default_factory=list)
-    partition: list[npt.NDArray[np.int64]] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Encode the documents of `batch`."""
@@ -150,9 +150,13 @@ class _Shard:
         shard = np.full(batch.num_rows, self.plan.shards[self.index].ordinal, np.uint64)
         columns = [orders, batch.column("id"), digests, shard, rows, np.diff(encoded.offsets)]
         arrays = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
-        self.documents.append(pa.RecordBatch.from_arrays(arrays, schema=DOCUMENTS))
-        self.tokens.append(encoded.ids.astype(self.encoder.dtype))
-        self.partition.append(_partitions(self.plan, cells, leading_number(orders)))
+        partition = _partitions(self.plan, cells, leading_number(orders))
+        self.documents.add(pa.RecordBatch.from_arrays(arrays, schema=DOCUMENTS), partition)
+        schema = tokens_schema(self.encoder.dtype)
+        offsets = pa.array(encoded.offsets.astype(np.int64))
+        flat = pa.array(encoded.ids.astype(self.encoder.dtype))
+        lists = pa.LargeListArray.from_arrays(offsets, flat, type=schema.field("tokens").type)
+        self.tokens.add(pa.RecordBatch.from_arrays([orders, batch.column("id"), lists], schema=schema), partition)
         self._count(cells, texts, encoded)
         self.rows += batch.num_rows
 
@@ -174,25 +178,6 @@ class _Shard:
                 for text, hits in encoded.special_text[row].items():
                     add(self.statistics, (name, "special_text", text, "documents"), 1)
                     add(self.statistics, (name, "special_text", text, "hits"), hits)
-
-    def tables(self) -> tuple[pa.Table, pa.Table, npt.NDArray[np.int64]]:
-        """Return the rows of `DOCUMENTS`, those of tokens, and the partition of each, all in the order of caches."""
-        documents = pa.Table.from_batches(self.documents, DOCUMENTS).combine_chunks()
-        partition = np.concatenate([np.zeros(0, np.int64), *self.partition])
-        order = sort_order(documents, partition)
-        offsets = _offsets(documents)
-        documents = documents.take(pa.array(order))
-        schema = tokens_schema(self.encoder.dtype)
-        flat = gather(np.concatenate([np.zeros(0, self.encoder.dtype), *self.tokens]), offsets, order)
-        lists = pa.LargeListArray.from_arrays(
-            pa.array(_offsets(documents)), pa.array(flat), type=schema.field("tokens").type
-        )
-        tokens = pa.table([documents.column("order"), documents.column("id"), lists], schema=schema)
-        return documents, tokens, partition[order]
-
-
-def _offsets(documents: pa.Table) -> npt.NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(documents.column("tokens").to_numpy())]).astype(np.int64)
 
 
 def _partitions(plan: Plan, cells: npt.NDArray[np.int64], orders: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:

@@ -6,6 +6,7 @@ With the lengths of all partitions, where each document begins is known before a
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.caches.plan import DOCUMENTS, Plan, sort_order
-from curate.exchange import read_partition
-from curate.jobs import Item, publish_files
+from curate.caches.plan import DOCUMENTS, Plan
+from curate.jobs import Item, Resources, publish_files
+from curate.regroup import Regrouped, memory_of
 from curate.store import Store, json_line
 from curate.writer import write_parquet
 
@@ -27,6 +28,7 @@ class LengthsJob:
     """Per partition: what is known about its documents, in order, and the sums."""
 
     plan: Plan
+    regrouped: Regrouped
     name: str = "tokenize: lengths"
 
     @property
@@ -34,17 +36,26 @@ class LengthsJob:
         """The store of the plan."""
         return self.plan.store
 
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return memory_of(self.plan.limits)
+
     def run(self, item: Item) -> int:
         """Publish the documents of partition `item.unit` and return how many there are."""
-        table = read_partition(self.plan.exchanges("documents.exchange"), item.unit, DOCUMENTS)
-        table = table.take(pa.array(sort_order(table))).combine_chunks()
-        sums = {"documents": table.num_rows, "tokens": int(pc.sum(table.column("tokens")).as_py() or 0)}
+        sums = {"documents": 0, "tokens": 0}
         with self.store.spool() as rows, self.store.spool() as lengths:
-            write_parquet(rows, table.to_batches(), DOCUMENTS)
+            write_parquet(rows, self._counted(item.unit, sums), DOCUMENTS)
             lengths.write_bytes(json_line(sums))
-            files = {"documents.parquet": (rows, table.num_rows), "lengths.json": (lengths, 1)}
+            files = {"documents.parquet": (rows, sums["documents"]), "lengths.json": (lengths, 1)}
             publish_files(self.store, item, self.name, files, {})
-        return int(table.num_rows)
+        return sums["documents"]
+
+    def _counted(self, partition: int, sums: dict[str, int]) -> Iterator[pa.RecordBatch]:
+        for batch in self.regrouped.batches(partition):
+            sums["documents"] += batch.num_rows
+            sums["tokens"] += pc.sum(batch.column("tokens")).as_py()
+            yield batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,7 @@ def read_lengths(plan: Plan) -> list[Lengths]:
     for cell in plan.cells:
         counts = np.zeros((cell.partitions + 1, 2), np.int64)
         for number in range(cell.partitions):
-            sums = json.loads(plan.file("lengths", cell.first + number, "lengths.json").read_bytes())
+            sums = json.loads(plan.lengths_file(cell.first + number, "lengths.json").read_bytes())
             counts[number + 1] = sums["documents"], sums["tokens"]
         found.append(Lengths(np.cumsum(counts[:, 0]), np.cumsum(counts[:, 1])))
     return found

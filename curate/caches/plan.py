@@ -19,7 +19,10 @@ import pyarrow.parquet as pq
 
 from curate.caches.layout import Layout
 from curate.digests import digest_json, short
+from curate.exchange import FORMAT, Limits
+from curate.parts import checked_file
 from curate.receipts import shard_folder
+from curate.regroup import Exchange
 from curate.store import Store, StoredFile
 from transforms.schema import ID
 from transforms.tokens import Tokenizer
@@ -51,7 +54,9 @@ DOCUMENTS: Final = pa.schema(
 def tokens_schema(dtype: np.dtype[Any]) -> pa.Schema:
     """Return the schema of rows of tokens, regrouped by partition."""
     ids = pa.large_list(pa.field("item", pa.from_numpy_dtype(dtype), nullable=False))
-    return pa.schema([pa.field("order", ID), pa.field("id", ID), pa.field("tokens", ids)])
+    return pa.schema(
+        [pa.field(name, kind, nullable=False) for name, kind in (("order", ID), ("id", ID), ("tokens", ids))]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,7 @@ class Plan:
     dtype: np.dtype[Any]
     canary: tuple[int, ...]
     layout: Layout
+    limits: Limits
     cells: tuple[Cell, ...] = ()
 
     @property
@@ -107,17 +113,44 @@ class Plan:
         """Return the shard key of one task."""
         return digest_json({"operation": f"tokenize {task}", "stage": self.key, "unit": unit})
 
+    def inner_key(self, task: str, unit: object) -> str:
+        """Return the shard key of a task that writes or reads exchange files."""
+        return digest_json({"operation": f"tokenize {task}", "stage": self.key, "unit": unit, "exchange": FORMAT})
+
+    def exchange(self, what: str, schema: pa.Schema) -> Exchange:
+        """Return the regrouping of rows `what` by cell and order, in the order of caches."""
+        key, name, order = self.inner_key("exchange", what), f"tokenize: {what}", ("order", "id")
+        return Exchange(self.store, key, name, f"{what}.exchange", schema, order, self.partitions, self.limits)
+
+    @property
+    def documents(self) -> Exchange:
+        """The regrouping of what is known about documents."""
+        return self.exchange("documents", DOCUMENTS)
+
+    @property
+    def tokens(self) -> Exchange:
+        """The regrouping of tokens."""
+        return self.exchange("tokens", tokens_schema(self.dtype))
+
     def file(self, task: str, unit: object, name: str) -> StoredFile:
         """Return a file that a task published."""
         return self.store.file(f"{shard_folder(self.task_key(task, unit))}/{name}")
 
-    def exchanges(self, name: str) -> list[StoredFile]:
-        """Return the exchange files `name` of all input shards, in order."""
-        return [self.file("tokens", index, name) for index in range(len(self.shards))]
+    def lengths_file(self, partition: int, name: str) -> Path:
+        """Return the path of a file that a task of lengths published, checked.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        return checked_file(self.store, self.inner_key("lengths", partition), name)
 
     def part(self, index: int) -> Path:
-        """Return the documents of an input shard."""
-        return self.store.local(f"{shard_folder(self.shards[index].key)}/part.parquet")
+        """Return the documents of an input shard.
+
+        Raises:
+            StoreError: they are missing or damaged.
+        """
+        return checked_file(self.store, self.shards[index].key, "part.parquet")
 
     def batches(self, index: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield `columns` of an input shard, at most `rows` at a time."""
@@ -152,26 +185,6 @@ def cell_name(by: Sequence[str], values: Values) -> str:
     if len(texts) == 1:
         return texts[0]
     return "/".join(f"{column}={text}" for column, text in zip(by, texts, strict=True)) if texts else ALL
-
-
-def sort_order(table: pa.Table, partition: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
-    """Return the row order of a table by its columns `order`, then `id`: that of documents in a cache.
-
-    With the `partition` of each row, rows of one partition stand together.
-    """
-    halves = [half for name in ("id", "order") for half in _halves(table.column(name))]
-    return np.asarray(np.lexsort([*halves, *([] if partition is None else [partition])]), np.int64)
-
-
-def gather(tokens: npt.NDArray[Any], offsets: npt.NDArray[np.int64], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return the tokens of documents, which lie at `offsets`, in another order of documents."""
-    bounds = offsets.tolist()
-    return np.concatenate([tokens[:0], *(tokens[bounds[row] : bounds[row + 1]] for row in order.tolist())])
-
-
-def _halves(column: pa.ChunkedArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    numbers = digest_rows(column).view(">u8").astype(np.uint64)
-    return numbers[:, 1], numbers[:, 0]  # the last key of lexsort is the first to sort by
 
 
 def digest_rows(column: pa.ChunkedArray | pa.Array) -> npt.NDArray[np.uint8]:

@@ -8,8 +8,8 @@
     finish      per cell        metadata, then cache.json
 
 The order of documents is that of a keyed digest of their texts, so cells hold the same tokens and offsets however the
-documents were cut into shards. Nothing is copied once it is written. Memory: an input shard's tokens, a partition, or
-one zarr shard.
+documents were cut into shards. Nothing is copied once it is written. Memory: the buffers of exchange files, one zarr
+shard.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from curate import exchange
 from curate.caches.encode import CellsJob, TokensJob, check_cells, read_cells
 from curate.caches.errors import CacheError
 from curate.caches.finish import FinishJob, writers
@@ -29,10 +30,11 @@ from curate.caches.write import WriteDocumentsJob, WriteTokensJob
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.digests import digest_json
-from curate.exchange import partition_count
+from curate.exchange import Limits
 from curate.gathered import Receipts, held
 from curate.jobs import Item, Job, RunsJobs, publish_files
 from curate.receipts import Receipt, read_receipt, shard_folder
+from curate.regroup import Regrouped, regroup
 from curate.statistics import merge_all
 from curate.store import Store
 from transforms.tokens import Tokenizer
@@ -67,13 +69,18 @@ class Tokenization:
         inner = [held(self.engine.store, [kept])]
         shards = range(len(plan.shards))
         inner.append(self._receipts(plan, CellsJob(plan), "cells", shards))
-        plan = replace(plan, cells=make_cells(plan.by, merge_cells(plan)))
-        encoded = self._receipts(plan, TokensJob(plan), "tokens", shards)
+        plan = replace(plan, cells=make_cells(plan.by, merge_cells(plan), plan.limits))
+        encoded = self._inner(plan, TokensJob(plan), "tokens", shards)
         inner.append(encoded)
-        inner.append(self._receipts(plan, LengthsJob(plan), "lengths", range(plan.partitions)))
+        tasks = [plan.inner_key("tokens", shard) for shard in shards]
+        documents, merges = regroup(self.engine, plan.documents, tasks)
+        inner += merges
+        inner.append(self._inner(plan, LengthsJob(plan, documents), "lengths", range(plan.partitions)))
         lengths = tuple(read_lengths(plan))
         self._check_counts(lengths)
-        written = self._write(plan, lengths)
+        tokens, merges = regroup(self.engine, plan.tokens, tasks)
+        inner += merges
+        written = self._write(plan, lengths, tokens)
         statistics = merge_all(receipts.statistics() for receipts in (encoded, *written))["cells"]
         finish = FinishJob(plan, lengths, statistics, self._described_dataset())
         caches = self._receipts(plan, finish, "finish", range(len(plan.cells)))
@@ -94,15 +101,20 @@ class Tokenization:
         tokenizer = replace(self.tokenizer, path=path)
         encoder = tokenizer.encoder()
         canary = tuple(encoder.canary())
-        return Plan(store, self.key, shards, self.by, tokenizer, encoder.dtype, canary, self.layout), kept
+        made = Plan(store, self.key, shards, self.by, tokenizer, encoder.dtype, canary, self.layout, exchange.LIMITS)
+        return made, kept
 
     def _receipts(self, plan: Plan, job: Job, task: str, units: Sequence[Any]) -> Receipts:
         items = [Item(plan.task_key(task, unit), f"{task} {unit}", unit) for unit in units]
         return self.engine.receipts(job, items)
 
-    def _write(self, plan: Plan, lengths: tuple[Lengths, ...]) -> list[Receipts]:
+    def _inner(self, plan: Plan, job: Job, task: str, units: Sequence[int]) -> Receipts:
+        items = [Item(plan.inner_key(task, unit), f"{task} {unit}", unit) for unit in units]
+        return self.engine.receipts(job, items)
+
+    def _write(self, plan: Plan, lengths: tuple[Lengths, ...], tokens: Regrouped) -> list[Receipts]:
         jobs: Mapping[str, Job] = {
-            "write tokens": WriteTokensJob(plan, lengths),
+            "write tokens": WriteTokensJob(plan, lengths, tokens),
             "write documents": WriteDocumentsJob(plan, lengths),
         }
         units = [entry for cell in range(len(plan.cells)) for entry in writers(plan, lengths, cell)]
@@ -171,7 +183,7 @@ def merge_cells(plan: Plan) -> dict[Values, tuple[int, int]]:
     return merged
 
 
-def make_cells(by: Sequence[str], counts: Mapping[Values, tuple[int, int]]) -> tuple[Cell, ...]:
+def make_cells(by: Sequence[str], counts: Mapping[Values, tuple[int, int]], limits: Limits) -> tuple[Cell, ...]:
     """Return the cells, ordered by their values with nulls last, and their partitions.
 
     Raises:
@@ -186,6 +198,6 @@ def make_cells(by: Sequence[str], counts: Mapping[Values, tuple[int, int]]) -> t
             raise CacheError(f"the cells of {names[name]} and {values} both have the name {name!r}: change a value")
         names[name] = values
         documents, size = counts[values]
-        cells.append(Cell(name, values, documents, first, partition_count(size)))
+        cells.append(Cell(name, values, documents, first, limits.partitions(size)))
         first += cells[-1].partitions
     return tuple(cells)

@@ -1,32 +1,34 @@
 """Second pass: each task owns one zarr shard of `tokens`, or of the arrays by document, and writes it once.
 
-Where its rows come from is known from the lengths of partitions. A task's memory: a shard, its compressed form, and one
-partition.
+Where its rows come from is known from the lengths of partitions, which stream by. A task's memory: a shard, its
+compressed form, and the buffers of exchange files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from curate.caches.arrays import block_digests, shard_bytes
 from curate.caches.errors import CacheError
 from curate.caches.layout import ArraySpec
 from curate.caches.lengths import Lengths
-from curate.caches.plan import DOCUMENTS, Plan, digest_rows, gather, sort_order, tokens_schema
-from curate.exchange import read_partition
-from curate.jobs import Item, publish_files
+from curate.caches.plan import DOCUMENTS, Plan, digest_rows
+from curate.jobs import Item, Resources, publish_files
+from curate.regroup import Regrouped, memory_of
 from curate.statistics import Statistics, text_sum
 from curate.store import Store, json_line
 
 BY_DOCUMENT = ("offsets", "ids", "origin", "texts")
+
+SHARD_BYTES = 128 << 20
+"""Bytes of the values of a zarr shard, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,18 @@ class WriteTokensJob:
 
     plan: Plan
     lengths: tuple[Lengths, ...]
+    regrouped: Regrouped
     name: str = "tokenize: write tokens"
 
     @property
     def store(self) -> Store:
         """The store of the plan."""
         return self.plan.store
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs: three shards, as values, compressed and on their way."""
+        return Resources(memory=memory_of(self.plan.limits).memory + 3 * SHARD_BYTES)
 
     def run(self, item: Item) -> int:
         """Publish one zarr shard of `tokens`; nothing is read by document, so 0 is returned."""
@@ -51,21 +59,23 @@ class WriteTokensJob:
         sums = self.lengths[cell].tokens
         for number in self.lengths[cell].overlapping(sums, start, stop):
             first, last = int(sums[number]), int(sums[number + 1])
-            tokens = self._partition(self.plan.cells[cell].first + number, last - first)
-            begin, end = max(start, first), min(stop, last)
-            values[begin - start : end - start] = tokens[begin - first : end - first]
+            for tokens in self._tokens(self.plan.cells[cell].first + number, last - first):
+                begin, end = max(start, first), min(stop, first + len(tokens))
+                if begin < end:
+                    values[begin - start : end - start] = tokens[begin - first : end - first]
+                first += len(tokens)
         publish_shards(self.plan, item, self.name, {spec: values}, {})
         return 0
 
-    def _partition(self, partition: int, expected: int) -> npt.NDArray[Any]:
-        table = read_partition(self.plan.exchanges("tokens.exchange"), partition, tokens_schema(self.plan.dtype))
-        chunks = table.column("tokens").chunks
-        flat = np.concatenate([np.zeros(0, self.plan.dtype), *(chunk.flatten().to_numpy() for chunk in chunks)])
-        lengths = pc.list_value_length(table.column("tokens")).to_numpy()
-        tokens = gather(flat, np.concatenate([[0], np.cumsum(lengths)]), sort_order(table))
-        if len(tokens) != expected:
-            raise CacheError(f"partition {partition} has {len(tokens):,} tokens, {expected:,} were counted")
-        return tokens
+    def _tokens(self, partition: int, expected: int) -> Iterator[npt.NDArray[Any]]:
+        """Yield the tokens of a partition, in order."""
+        found = 0
+        for batch in self.regrouped.batches(partition):
+            tokens = batch.column("tokens").flatten().to_numpy()
+            found += len(tokens)
+            yield tokens
+        if found != expected:
+            raise CacheError(f"partition {partition} has {found:,} tokens, {expected:,} were counted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,11 @@ class WriteDocumentsJob:
     def store(self) -> Store:
         """The store of the plan."""
         return self.plan.store
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs: three shards, as values, compressed and on their way."""
+        return Resources(memory=memory_of(self.plan.limits).memory + 3 * SHARD_BYTES)
 
     def run(self, item: Item) -> int:
         """Publish one zarr shard of each array by document, and return its documents."""
@@ -110,13 +125,20 @@ class WriteDocumentsJob:
         numbers = lengths.overlapping(sums, start, stop) if start < stop else range(0)
         if not numbers:
             return DOCUMENTS.empty_table(), int(lengths.tokens[-1])
-        paths = [
-            self.plan.file("lengths", self.plan.cells[cell].first + number, "documents.parquet") for number in numbers
-        ]
-        table = pa.concat_tables([pq.read_table(path, schema=DOCUMENTS) for path in paths])
-        skipped = start - int(sums[numbers[0]])
-        before = int(lengths.tokens[numbers[0]]) + int(table.column("tokens").slice(0, skipped).to_numpy().sum())
-        return table.slice(skipped, stop - start), before
+        kept, at, before = [], int(sums[numbers[0]]), int(lengths.tokens[numbers[0]])
+        for batch in self._rows(cell, numbers):
+            skipped = min(batch.num_rows, max(0, start - at))
+            before += int(batch.column("tokens").slice(0, skipped).to_numpy().sum())
+            kept.append(batch.slice(skipped, max(0, stop - max(at, start))))
+            at += batch.num_rows
+        return pa.Table.from_batches(kept, DOCUMENTS).combine_chunks(), before
+
+    def _rows(self, cell: int, numbers: range) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of `DOCUMENTS` of these partitions of a cell, in order."""
+        for number in numbers:
+            path = self.plan.lengths_file(self.plan.cells[cell].first + number, "documents.parquet")
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches()
 
 
 def cell_array(plan: Plan, lengths: Sequence[Lengths], cell: int, name: str) -> ArraySpec:

@@ -1,32 +1,55 @@
 """Deduplication over shards: the choreography. The arithmetic is in `transforms.minhash` and `transforms.duplicates`.
 
-    digests     per shard       text digest, keep order       → exchange by digest
-    exact       per partition   of equal texts one stays      → exchange by shard
-    bands       per shard       band keys of those that stay  → exchange by bucket
-    candidates  per partition   pairs that share a bucket     → exchanges by pair, and by shard
-    shingles    per shard       shingle sets of candidates
+    digests     per shard       text digest, keep order       → by digest
+    exact       per partition   of equal texts one stays      → what goes, by shard; and by the survivor's shard
+    bands       per shard       band keys of those that stay  → by bucket
+    candidates  per partition   pairs that share a bucket     → by pair
+    pairs       per partition   each pair once                → by owner; documents that are needed, by shard
+    shingles    per shard       shingle sets of candidates    → by owner
     verify      per partition   exact Jaccard of all pairs    → edges
-    decide      once            the sequential rule in keep order over all edges
+    decide      once            the sequential rule in keep order over all edges  → by shard
+    resolve     per partition   equal texts of what goes      → by shard
     apply       per shard       what stays, and the ledger
 
-Memory: a shard or a partition per task; `decide` holds all edges (32 bytes each) and the keep order of their documents.
+Arrows are exchanges (`curate.regroup`). Memory: tasks stream, whatever the size of shards and partitions, but for
+these: a bucket with its pairs in `candidates`, all edges in `decide` (228 bytes each), near duplicates of a partition
+in `resolve`, what goes of a shard in `apply`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 
+from curate import exchange
 from curate.accounting import ConservationError
 from curate.datasets import Dataset
 from curate.deduplication.apply import ApplyJob
-from curate.deduplication.exact import DigestsJob, ExactJob
-from curate.deduplication.near import BandsJob, CandidatesJob, DecideJob, ShinglesJob, VerifyJob
+from curate.deduplication.decide import DecideJob, ResolveJob, near_exchange
+from curate.deduplication.exact import (
+    DigestsJob,
+    ExactJob,
+    digests_exchange,
+    gone_exchange,
+    keepers_exchange,
+    verdicts_exchange,
+)
+from curate.deduplication.pairs import (
+    BandsJob,
+    CandidatesJob,
+    PairsJob,
+    bands_exchange,
+    owned_exchange,
+    pairs_exchange,
+    wanted_exchange,
+)
 from curate.deduplication.plan import Plan
+from curate.deduplication.verify import ShinglesJob, VerifyJob, candidates_exchange, sets_exchange
 from curate.gathered import Receipts
 from curate.graph import Deduplicate
 from curate.jobs import Item, Job, RunsJobs
+from curate.regroup import Exchange, Regrouped, regroup
 from curate.stages import WideStage
 
 
@@ -50,28 +73,18 @@ class Deduplication:
         Raises:
             TooManyRemovedError: a source loses more than `max_removed` allows.
         """
-        plan = self._plan()
-        inner: list[Receipts] = []
-        shards, digests, buckets = range(len(plan.shards)), range(plan.digest_partitions), range(plan.bucket_partitions)
-        steps: list[tuple[str, Callable[[Plan], Job], Iterable[int]]] = [
-            ("digests", DigestsJob, shards),
-            ("exact", ExactJob, digests),
-        ]
-        if plan.method is not None:
-            steps += [
-                ("bands", BandsJob, shards),
-                ("candidates", CandidatesJob, buckets),
-                ("shingles", ShinglesJob, shards),
-                ("verify", VerifyJob, buckets),
-                ("decide", DecideJob, (0,)),
-            ]
-        for task, job, units in steps:
-            items = [Item(plan.task_key(task, unit), f"{task} {unit}", unit) for unit in units]
-            inner.append(self.engine.receipts(job(plan), items))
-        items = [Item(plan.task_key("apply", unit), f"apply {unit}", unit) for unit in shards]
-        receipts = self.engine.receipts(ApplyJob(plan, self.stage.name, self.stage.forbids), items)
+        made = _Making(self._plan(), self.engine)
+        if made.plan.method is None:
+            made.exact()
+            verdicts = made.regroup("exact", made.plan.digest_partitions, verdicts_exchange)
+        else:
+            verdicts = made.near()
+        job = ApplyJob(made.plan, verdicts, self.stage.name, self.stage.forbids)
+        units = range(len(made.plan.shards))
+        items = [Item(made.plan.task_key("apply", unit), f"apply {unit}", unit) for unit in units]
+        receipts = self.engine.receipts(job, items)
         self._check_removed(receipts)
-        return receipts, inner
+        return receipts, made.inner
 
     def _plan(self) -> Plan:
         shards = [shard for dataset in self.inputs for shard in dataset.shards() if shard["content"] is not None]
@@ -86,6 +99,7 @@ class Deduplication:
             operation.within,
             operation.method,
             self.stage.schema,
+            exchange.LIMITS,
         )
 
     def _check_removed(self, receipts: Receipts) -> None:
@@ -99,3 +113,50 @@ class Deduplication:
                     f"the share {share} of max_removed. Look at its ledger: templates and shared licence headers "
                     "glue unlike texts. Raise max_removed, or deduplicate this source apart"
                 )
+
+
+@dataclass(slots=True)
+class _Making:
+    """Runs the tasks in between, one kind after the other, and keeps their receipts."""
+
+    plan: Plan
+    engine: RunsJobs
+    inner: list[Receipts] = field(default_factory=list)
+
+    def exact(self) -> None:
+        """Find equal texts."""
+        plan = self.plan
+        self.tasks("digests", DigestsJob(plan), len(plan.shards))
+        digests = self.regroup("digests", len(plan.shards), digests_exchange)
+        self.tasks("exact", ExactJob(plan, digests), plan.digest_partitions)
+
+    def near(self) -> Regrouped:
+        """Find near duplicates too, and return all verdicts."""
+        plan, buckets, shards = self.plan, self.plan.bucket_partitions, len(self.plan.shards)
+        self.exact()
+        self.tasks("bands", BandsJob(plan, self.regroup("exact", plan.digest_partitions, gone_exchange)), shards)
+        self.tasks("candidates", CandidatesJob(plan, self.regroup("bands", shards, bands_exchange)), buckets)
+        self.tasks("pairs", PairsJob(plan, self.regroup("candidates", buckets, pairs_exchange)), buckets)
+        self.tasks("shingles", ShinglesJob(plan, self.regroup("pairs", buckets, wanted_exchange)), shards)
+        owned, sets = self.regroup("pairs", buckets, owned_exchange), self.regroup("shingles", shards, sets_exchange)
+        verified = self.tasks("verify", VerifyJob(plan, owned, sets), buckets)
+        edges = verified.statistics().get("duplicates", {"edges": 0})["edges"]
+        self.tasks("decide", DecideJob(plan, self.regroup("shingles", shards, candidates_exchange), edges), 1)
+        keepers = self.regroup("exact", plan.digest_partitions, keepers_exchange)
+        resolve = ResolveJob(plan, keepers, self.regroup("decide", 1, near_exchange))
+        self.tasks("resolve", resolve, plan.shard_partitions)
+        return self.regroup("resolve", plan.shard_partitions, verdicts_exchange)
+
+    def tasks(self, task: str, job: Job, units: int) -> Receipts:
+        """Run the tasks of one kind."""
+        items = [Item(self.plan.inner_key(task, unit), f"{task} {unit}", unit) for unit in range(units)]
+        receipts = self.engine.receipts(job, items)
+        self.inner.append(receipts)
+        return receipts
+
+    def regroup(self, task: str, units: int, what: Callable[[Plan], Exchange]) -> Regrouped:
+        """Regroup what the tasks of one kind published."""
+        tasks = [self.plan.inner_key(task, unit) for unit in range(units)]
+        regrouped, inner = regroup(self.engine, what(self.plan), tasks)
+        self.inner += inner
+        return regrouped

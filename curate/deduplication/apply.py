@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from curate.accounting import Step
-from curate.deduplication.exact import exact_drops
-from curate.deduplication.near import near_drops
-from curate.deduplication.plan import SHARD_BITS, Plan, shards_of
+from curate.deduplication.plan import VERDICTS, Plan, cursor_of, not_empty
 from curate.documents import DocumentJob, ShardUnit
-from curate.jobs import Item
+from curate.jobs import Item, Resources
+from curate.regroup import Regrouped
 from curate.stages import fit_to
 from curate.store import Store
 from transforms.exact import decimal_text
@@ -26,9 +25,10 @@ STEP = "deduplicate"
 
 @dataclass(frozen=True, slots=True)
 class ApplyJob:
-    """Per input shard: its documents without those that go."""
+    """Per input shard: its documents without those that go. Memory: 80 bytes per document that goes."""
 
     plan: Plan
+    verdicts: Regrouped
     name: str
     forbids: frozenset[str]
 
@@ -37,18 +37,46 @@ class ApplyJob:
         """The store of the plan."""
         return self.plan.store
 
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.resources
+
     def run(self, item: Item) -> int:
         """Publish what stays of shard `item.unit`, and return how many documents it had."""
-        step = Step(STEP, DropListed(drops(self.plan, item.unit), self.plan.schema))
+        step = Step(STEP, DropListed(*listed(self.plan, self.verdicts, item.unit), self._threshold(), self.plan.schema))
         job = DocumentJob(self.store, self.name, None, (step,), self.plan.schema, self.forbids)
         return job.run(Item(item.key, item.label, ShardUnit(self.plan.shards[item.unit])))
+
+    def _threshold(self) -> str:
+        return "< 1" if self.plan.method is None else f"< {decimal_text(self.plan.method.ratio)}"
+
+
+def listed(plan: Plan, verdicts: Regrouped, shard: int) -> tuple[npt.NDArray[np.bytes_], pa.Table]:
+    """Return the ids of the documents of `shard` that go, sorted, and their rows of `VERDICTS`."""
+    cursor = cursor_of(plan, verdicts, shard)
+    ids, rows = [np.empty(0, "S16")], [pa.RecordBatch.from_pylist([], VERDICTS)]
+    for batch, refs in plan.batches(shard, "id"):
+        mine = cursor.below(int(refs[-1]) + 1)
+        rows.append(mine)
+        ids.append(_bytes(batch.column("id"))[mine.column("ref").to_numpy() - refs[0]])
+    found, table = np.concatenate(ids), pa.Table.from_batches(rows).combine_chunks()
+    order = np.argsort(found, kind="stable")
+    return found[order], table.take(pa.array(order))
+
+
+def _bytes(ids: pa.Array) -> npt.NDArray[np.bytes_]:
+    data = np.frombuffer(ids.buffers()[1], "S16", len(ids), ids.offset * 16)
+    return np.asarray(data)
 
 
 @dataclass(frozen=True, slots=True)
 class DropListed:
-    """Drops the listed documents (id → columns of the ledger) and empty texts; gives rows the columns of `schema`."""
+    """Drops the documents `ids`, to which `verdicts` say why, and empty texts; gives rows the columns of `schema`."""
 
-    listed: Mapping[bytes, Mapping[str, Any]]
+    ids: npt.NDArray[np.bytes_]
+    verdicts: pa.Table
+    threshold: str
     schema: pa.Schema
     version: ClassVar[int] = 1
     libraries: ClassVar[tuple[str, ...]] = ()
@@ -59,58 +87,27 @@ class DropListed:
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Drop what is listed."""
-        empty = pc.equal(pc.binary_length(batch.column("text")), 0).to_pylist()
+        ids, stays = _bytes(batch.column("id")), not_empty(batch.column("text"))
+        place = np.searchsorted(self.ids, ids)
+        found = place < len(self.ids)
+        found[found] = self.ids[place[found]] == ids[found]
         dropped = []
-        stays = []
-        for identity, nothing in zip(batch.column("id").to_pylist(), empty, strict=True):
-            verdict = self.listed.get(identity)
-            if nothing:
-                verdict = {"reason": "empty text"}
-            stays.append(verdict is None)
-            if verdict is not None:
-                dropped.append({"id": identity, "transform": STEP, **verdict})
-        return kept(fit_to(batch.filter(pa.array(stays, pa.bool_())), self.schema), dropped=dropped)
+        names = batch.column("id").filter(pa.array(found | ~stays)).to_pylist()
+        for name, row in zip(names, np.flatnonzero(found | ~stays).tolist(), strict=True):
+            verdict = {"reason": "empty text"}
+            if stays[row]:
+                verdict = self._verdict(self.verdicts.slice(int(place[row]), 1).to_pylist()[0])
+            dropped.append({"id": name, "transform": STEP, **verdict})
+        return kept(fit_to(batch.filter(pa.array(stays & ~found)), self.schema), dropped=dropped)
 
-
-def drops(plan: Plan, shard: int) -> dict[bytes, dict[str, Any]]:
-    """Return id → reason, measure and survivor of the documents of `shard` that go.
-
-    A document whose equal text goes as a near duplicate goes for the same survivor: nothing names one that is gone.
-    """
-    ids = plan.table(shard, ["id"]).column("id").to_pylist()
-    exact = exact_drops(plan, shard)
-    result: dict[bytes, dict[str, Any]] = {}
-    gone: dict[int, dict[str, Any]] = {}
-    if plan.method is not None:
-        shards = np.unique(np.append(shards_of(exact.column("keeper").to_numpy()), shard))
-        gone = {row["ref"]: row for row in near_drops(plan, shards).to_pylist()}
-    for ref, row in gone.items():
-        if ref >> SHARD_BITS == shard:
-            result[ids[ref & ((1 << SHARD_BITS) - 1)]] = _near(plan, row, {})
-    for row in exact.to_pylist():
-        identity = ids[row["ref"] & ((1 << SHARD_BITS) - 1)]
-        later = gone.get(row["keeper"])
-        if later is None:
-            result[identity] = {
-                "reason": "equal text",
-                "measure": "Jaccard similarity",
-                "numerator": 1,
-                "denominator": 1,
-                "threshold": "< 1",
-                "evidence": canonical_json({"survivor": row["keeper_id"].hex()}),
-            }
-        else:
-            result[identity] = _near(plan, later, {"equal_to": row["keeper_id"].hex()})
-    return result
-
-
-def _near(plan: Plan, row: Mapping[str, Any], further: Mapping[str, str]) -> dict[str, Any]:
-    threshold = "1" if plan.method is None else decimal_text(plan.method.ratio)
-    return {
-        "reason": "near duplicate",
-        "measure": "Jaccard similarity",
-        "numerator": row["intersection"],
-        "denominator": row["union"],
-        "threshold": f"< {threshold}",
-        "evidence": canonical_json({"survivor": row["keeper_id"].hex(), **further}),
-    }
+    def _verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        near = row["intersection"] is not None
+        further = {"equal_to": row["equal_to"].hex()} if row["equal_to"] is not None else {}
+        return {
+            "reason": "near duplicate" if near else "equal text",
+            "measure": "Jaccard similarity",
+            "numerator": row["intersection"] if near else 1,
+            "denominator": row["union"] if near else 1,
+            "threshold": self.threshold if near else "< 1",
+            "evidence": canonical_json({"survivor": row["survivor"].hex(), **further}),
+        }

@@ -1,19 +1,48 @@
-"""Equal texts: digests and keep order per shard, then of each group of equal texts the first in keep order stays."""
+"""Equal texts: digests and keep order per shard, then of each group of equal texts the first in keep order stays.
+
+A partition comes in the order of (digest, group, keep order), so its groups are found while it streams by: a text that
+all documents share costs no more memory than any other.
+"""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.deduplication.plan import DIGESTS, EXACT, SHARD_BITS, Plan, shards_of
-from curate.exchange import partition_of, read_partition, write_exchange
-from curate.jobs import Item, publish_files
+from curate.deduplication.plan import DIGESTS, GONE, KEEPERS, LEADING, VERDICTS, Plan, Refs, not_empty
+from curate.exchange import partition_of
+from curate.jobs import Item, Resources, Spooled, publish_files
+from curate.regroup import Collector, Exchange, Regrouped
 from curate.store import Store
-from transforms.duplicates import STAYS, exact_survivors, leading_bits, text_digests
+from curate.writer import write_parquet
+from transforms.duplicates import leading_bits, text_digests
 from transforms.order_key import order_keys
+from transforms.schema import ID
+
+
+def digests_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of all texts by digest."""
+    return plan.exchange("digests", DIGESTS, ("digest", "group", "order"), plan.digest_partitions)
+
+
+def gone_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of what equals another text, by shard."""
+    return plan.exchange("gone", GONE, ("ref",), plan.shard_partitions)
+
+
+def keepers_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of the same by the shard of the text that stays."""
+    return plan.exchange("keepers", KEEPERS, ("keeper", "ref"), plan.shard_partitions)
+
+
+def verdicts_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of all that goes, by shard."""
+    return plan.exchange("verdicts", VERDICTS, ("ref",), plan.shard_partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +57,43 @@ class DigestsJob:
         """The store of the plan."""
         return self.plan.store
 
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.resources
+
     def run(self, item: Item) -> int:
         """Publish the digests of shard `item.unit` and return its rows."""
-        batch = self.plan.batch(item.unit)
-        digests = text_digests(batch.column("text"))
-        groups = self.plan.groups(batch)
-        table = pa.Table.from_arrays(
-            [
-                digests,
-                pa.nulls(len(batch), pa.large_binary()) if groups is None else groups,
-                order_keys(batch, self.plan.prefer, self.plan.sources, digests),
-                pa.array(np.arange(len(batch), dtype=np.int64) + (item.unit << SHARD_BITS)),
-            ],
-            schema=DIGESTS,
-        )
-        table = table.filter(pc.greater(pc.binary_length(batch.column("text")), 0))
-        table = table.combine_chunks()
-        partitions = self.plan.digest_partitions
-        with self.store.spool() as path:
-            by_digest = partition_of(leading_bits(_whole(table.column("digest"))), partitions)
-            rows = write_exchange(path, table, by_digest, partitions)
-            publish_files(self.store, item, self.name, {"digests.exchange": (path, rows)}, {})
-        return int(batch.num_rows)
+        exchange, leading = digests_exchange(self.plan), []
+        with exchange.collect() as found, self.store.spool() as path:
+            for batch, refs in self.plan.ordered(item.unit):
+                digests = text_digests(batch.column("text"))
+                numbers = leading_bits(digests)
+                leading.append(pa.record_batch([pa.array(numbers)], schema=LEADING))
+                there = not_empty(batch.column("text"))
+                rows = self._rows(batch, digests, refs).filter(pa.array(there))
+                found.add(rows, partition_of(numbers[there], exchange.partitions))
+            written = write_parquet(path, leading, LEADING)
+            files: dict[str, Spooled] = {exchange.file: found.finish(), "leading.parquet": (path, written.rows)}
+            publish_files(self.store, item, self.name, files, {})
+        return written.rows
+
+    def _rows(self, batch: pa.RecordBatch, digests: pa.Array, refs: Refs) -> pa.RecordBatch:
+        orders = order_keys(batch, self.plan.prefer, self.plan.sources, digests)
+        columns = [digests, self.plan.groups(batch), orders, pa.array(refs)]
+        return pa.RecordBatch.from_arrays(columns, schema=DIGESTS)
 
 
 @dataclass(frozen=True, slots=True)
 class ExactJob:
-    """Per partition of digests: which documents have a text that stays elsewhere, by their shard."""
+    """Per partition of digests: which documents have a text that stays elsewhere.
+
+    Where near duplicates follow, the survivor may go yet: then by shard what is gone, and by the survivor's shard who
+    it was; else these are verdicts.
+    """
 
     plan: Plan
+    digests: Regrouped
     name: str = "deduplicate: equal texts"
 
     @property
@@ -64,37 +101,68 @@ class ExactJob:
         """The store of the plan."""
         return self.plan.store
 
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.resources
+
     def run(self, item: Item) -> int:
         """Publish the equal texts of partition `item.unit`, and return how many rows were looked at."""
-        paths = [self.plan.file("digests", shard, "digests.exchange") for shard in range(len(self.plan.shards))]
-        table = read_partition(paths, item.unit, DIGESTS)
-        digests, orders, groups = (_whole(table.column(name)) for name in ("digest", "order", "group"))
-        keeper = exact_survivors(digests, orders, None if self.plan.within is None else groups)
-        goes = np.flatnonzero(keeper != STAYS)
-        refs = table.column("ref").to_numpy()
-        found = pa.table(
-            [
-                pa.array(refs[goes]),
-                pa.array(refs[keeper[goes]]),
-                pa.array([orders[int(row)].as_py()[-16:] for row in keeper[goes]], pa.binary(16)),
-            ],
-            schema=EXACT,
-        )
-        found = found.sort_by("ref").combine_chunks()
-        partitions = self.plan.shard_partitions
-        with self.store.spool() as path:
-            rows = write_exchange(path, found, shards_of(found.column("ref").to_numpy()) % partitions, partitions)
-            publish_files(self.store, item, self.name, {"exact.exchange": (path, rows)}, {})
-        return int(table.num_rows)
+        wanted = [verdicts_exchange(self.plan)]
+        if self.plan.method is not None:
+            wanted = [gone_exchange(self.plan), keepers_exchange(self.plan)]
+        groups, rows = _Groups(), 0
+        with ExitStack() as stack:
+            collectors = [stack.enter_context(exchange.collect(len(wanted))) for exchange in wanted]
+            for batch in self.digests.batches(item.unit):
+                rows += batch.num_rows
+                found = groups.not_first(batch)
+                for collector in collectors:
+                    self._collect(collector, found)
+            files = {collector.exchange.file: collector.finish() for collector in collectors}
+            publish_files(self.store, item, self.name, files, {})
+        return rows
+
+    def _collect(self, collector: Collector, found: pa.RecordBatch) -> None:
+        schema = collector.exchange.schema
+        if schema == VERDICTS:
+            nulls = [pa.nulls(found.num_rows, schema.field(name).type) for name in schema.names[2:]]
+            columns = [found.column("ref"), found.column("keeper_id"), *nulls]
+        else:
+            columns = [found.column(name) for name in schema.names]
+        refs = found.column("keeper" if schema == KEEPERS else "ref").to_numpy()
+        collector.add(pa.RecordBatch.from_arrays(columns, schema=schema), self.plan.by_shard(refs))
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
-    return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined
+class _Groups:
+    """Groups of equal texts in a stream that is ordered by (digest, group, keep order)."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, Any, int, bytes] | None = None  # digest, group, first document of the group, its id
+
+    def not_first(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return, as rows of `KEEPERS`, the documents that are not the first of their group."""
+        refs = batch.column("ref").to_numpy()
+        ids = pc.binary_slice(batch.column("order"), -16).cast(ID)
+        new = np.ones(batch.num_rows, np.bool_)
+        digests, groups = batch.column("digest"), batch.column("group")
+        new[1:] = _differs(digests) | _differs(groups)
+        if self._last is not None and (digests[0].as_py(), groups[0].as_py()) == self._last[:2]:
+            new[0] = False
+        starts = np.flatnonzero(new)
+        group = np.cumsum(new) - 1  # -1: of the group that the last batch ended with
+        carried = (0, bytes(16)) if self._last is None else self._last[2:]
+        keepers = np.concatenate([[carried[0]], refs[starts]])[group + 1]
+        keeper_ids = pa.concat_arrays([pa.array([carried[1]], ID), ids.take(pa.array(starts))])
+        last = batch.num_rows - 1
+        keeper = (int(keepers[last]), keeper_ids[group[last] + 1].as_py())
+        self._last = (digests[last].as_py(), groups[last].as_py(), *keeper)
+        rows = np.flatnonzero(~new)
+        arrays = [keepers[rows], refs[rows]]
+        columns = [*(pa.array(array) for array in arrays), keeper_ids.take(pa.array(group[rows] + 1))]
+        return pa.RecordBatch.from_arrays(columns, schema=KEEPERS)
 
 
-def exact_drops(plan: Plan, shard: int) -> pa.Table:
-    """Return the rows of `EXACT` of the documents of `shard`."""
-    paths = [plan.file("exact", partition, "exact.exchange") for partition in range(plan.digest_partitions)]
-    table = read_partition(paths, shard % plan.shard_partitions, EXACT)
-    return table.filter(pa.array(shards_of(table.column("ref").to_numpy()) == shard))
+def _differs(column: pa.Array) -> Any:
+    """Return for each value but the first whether it differs from the one before."""
+    return pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)

@@ -1,51 +1,79 @@
-"""What the tasks of one deduplication share: how documents are referred to, the files between tasks, partitions."""
+"""What the tasks of one deduplication share: how documents are referred to, the rows between tasks, partitions.
+
+A document is referred to by its shard's ordinal and its row. Rows between tasks are regrouped by `curate.regroup`; the
+schemas here say what they hold, and the key columns in what order a reduce task sees them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from curate.digests import digest_json
-from curate.exchange import partition_count
-from curate.receipts import shard_folder
-from curate.store import Store, StoredFile
+from curate.exchange import FORMAT, Limits
+from curate.jobs import Resources
+from curate.parts import BATCH_BYTES, checked_file, part_batches
+from curate.regroup import Cursor, Exchange, Regrouped, memory_of
+from curate.store import Store
 from transforms.minhash import MinHash
 from transforms.order_key import encode_column
 from transforms.schema import ID
 
 Refs = npt.NDArray[np.int64]
 
+
+def _needed(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+_REF: Final = _needed("ref", pa.int64())
+
 DIGESTS: Final = pa.schema(
-    [("digest", ID), ("group", pa.large_binary()), ("order", pa.large_binary()), ("ref", pa.int64())]
+    [_needed("digest", ID), _needed("group", pa.large_binary()), _needed("order", pa.large_binary()), _REF]
 )
-EXACT: Final = pa.schema([("ref", pa.int64()), ("keeper", pa.int64()), ("keeper_id", ID)])
-BANDS: Final = pa.schema([("bucket", pa.uint64()), ("split", pa.uint64()), ("order", pa.uint64()), ("ref", pa.int64())])
-PAIRS: Final = pa.schema([("a", pa.int64()), ("b", pa.int64())])
-CANDIDATES: Final = pa.schema([("ref", pa.int64())])
-SHINGLES: Final = pa.schema(
-    [
-        pa.field("ref", pa.int64(), nullable=False),
-        pa.field("id", ID, nullable=False),
-        pa.field("order", pa.large_binary(), nullable=False),
-        pa.field("shingles", pa.list_(pa.uint64()), nullable=False),
-    ]
-)
-EDGES: Final = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("a", "b", "intersection", "union")])
+"""Per text: its digest, the value of `within=`, keep order."""
+
+GONE: Final = pa.schema([_REF])
+"""Texts that equal one that stays."""
+
+KEEPERS: Final = pa.schema([_needed("keeper", pa.int64()), _REF, _needed("keeper_id", ID)])
+"""Texts that equal one that stays, and that one."""
+
+BANDS: Final = pa.schema([_needed(name, pa.uint64()) for name in ("bucket", "split", "order")] + [_REF])
+PAIRS: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b", "owner")])
+"""Candidate pairs, a < b. Pairs of one cluster have mostly one owner, a document of it: they are verified together."""
+
+WANTED: Final = pa.schema([_REF, _needed("partition", pa.int64())])
+"""Documents whose shingle sets a partition of pairs needs."""
+
+SETS: Final = pa.schema([_REF, _needed("shingles", pa.large_list(pa.uint64()))])
+CANDIDATES: Final = pa.schema([_REF, _needed("id", ID), _needed("order", pa.large_binary())])
+EDGES: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b", "intersection", "union")])
 NEAR: Final = pa.schema(
+    [_REF, _needed("keeper_id", ID), _needed("intersection", pa.int64()), _needed("union", pa.int64())]
+)
+"""Near duplicates that go, and the survivor."""
+
+VERDICTS: Final = pa.schema(
     [
-        ("ref", pa.int64()),
-        ("keeper", pa.int64()),
-        ("keeper_id", ID),
-        ("intersection", pa.int64()),
-        ("union", pa.int64()),
+        _REF,
+        _needed("survivor", ID),
+        pa.field("equal_to", ID),  # the near duplicate that goes too and has this text
+        pa.field("intersection", pa.int64()),  # null: the survivor has this text
+        pa.field("union", pa.int64()),
     ]
 )
+"""Documents that go."""
+
+LEADING: Final = pa.schema([_needed("leading", pa.uint64())])
+"""The first 8 bytes of the text digest of each row of a shard."""
 
 ROW_BYTES: Final = 128  # of a row of DIGESTS, for the number of partitions
 BAND_BYTES: Final = 32
@@ -70,50 +98,97 @@ class Plan:
     within: str | None
     method: MinHash | None
     schema: pa.Schema
+    limits: Limits
+
+    @property
+    def minhash(self) -> MinHash:
+        """The method.
+
+        Raises:
+            TypeError: there is none.
+        """
+        if self.method is None:
+            raise TypeError("near duplicates need a method")
+        return self.method
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs: buffers of exchange files, and texts with their shingles."""
+        return Resources(memory=memory_of(self.limits).memory + 8 * BATCH_BYTES)
 
     @property
     def digest_partitions(self) -> int:
         """Partitions of the exchange by text digest."""
-        return partition_count(sum(self.rows) * ROW_BYTES)
+        return self.limits.partitions(sum(self.rows) * ROW_BYTES)
 
     @property
     def bucket_partitions(self) -> int:
-        """Partitions of the exchanges by bucket and by pair."""
-        return partition_count(sum(self.rows) * BAND_BYTES * (self.method.bands if self.method else 1))
+        """Partitions of the exchanges by bucket, by pair and by owner."""
+        return self.limits.partitions(sum(self.rows) * BAND_BYTES * (self.method.bands if self.method else 1))
 
     @property
     def shard_partitions(self) -> int:
-        """Partitions of the exchanges by shard."""
-        return partition_count(len(self.shards) << 26)
+        """Partitions of the exchanges by shard: a task reads one and takes what is its own."""
+        return max(1, min(len(self.shards), self.limits.most_partitions))
+
+    def by_shard(self, refs: Refs) -> Refs:
+        """Return the partition of each of `refs` in the exchanges by shard."""
+        return shards_of(refs) % self.shard_partitions
 
     def task_key(self, task: str, unit: object) -> str:
-        """Return the shard key of one task in between."""
+        """Return the key of an output shard."""
         return digest_json({"operation": f"deduplicate {task}", "stage": self.key, "unit": unit})
 
-    def file(self, task: str, unit: object, name: str) -> StoredFile:
-        """Return a file that a task published."""
-        return self.store.file(f"{shard_folder(self.task_key(task, unit))}/{name}")
+    def inner_key(self, task: str, unit: object) -> str:
+        """Return the shard key of one task in between."""
+        return digest_json({"operation": f"deduplicate {task}", "stage": self.key, "unit": unit, "exchange": FORMAT})
 
-    def table(self, shard: int, columns: Sequence[str]) -> pa.Table:
-        """Return `columns` of an input shard; columns that its dataset lacks are null."""
-        path = self.store.local(f"{shard_folder(self.shards[shard])}/part.parquet")
-        names = set(pq.read_schema(path).names)
-        table = pq.read_table(path, columns=[name for name in columns if name in names])
-        for name in columns:
-            if name not in names:
-                field = self.schema.field(name)
-                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
-        return table.combine_chunks()
+    def exchange(self, what: str, schema: pa.Schema, order: tuple[str, ...], partitions: int) -> Exchange:
+        """Return the regrouping of the rows `what` of all tasks of one kind."""
+        key, name = self.inner_key("exchange", what), f"deduplicate: {what}"
+        return Exchange(self.store, key, name, f"{what}.exchange", schema, order, partitions, self.limits)
 
-    def batch(self, shard: int) -> pa.RecordBatch:
-        """Return what keep order, groups and comparison need of an input shard, as one batch."""
-        wanted = ["id", "text", "source", *(name.removeprefix("-") for name in self.prefer), self.within]
-        present = [name for name in dict.fromkeys(wanted) if name in self.schema.names]
-        table = self.table(shard, [str(name) for name in present])
-        arrays = [column.combine_chunks() for column in table.columns]
-        joined = [pa.concat_arrays(a.chunks) if isinstance(a, pa.ChunkedArray) else a for a in arrays]
-        return pa.RecordBatch.from_arrays(joined, names=table.schema.names)
+    def file(self, task: str, unit: object, name: str) -> Path:
+        """Return the path of a file that a task in between published, checked.
 
-    def groups(self, batch: pa.RecordBatch) -> pa.Array | None:
-        """Return the column of `within=`, encoded exactly; None when all documents are compared with all."""
-        return None if self.within is None else encode_column(batch.column(self.within), name=self.within)
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        return checked_file(self.store, self.inner_key(task, unit), name)
+
+    def batches(self, shard: int, *columns: str | None) -> Iterator[tuple[pa.RecordBatch, Refs]]:
+        """Yield `columns` of an input shard (None is none) with the refs of the rows."""
+        wanted = [name for name in dict.fromkeys(columns) if name in self.schema.names]
+        first = shard << SHARD_BITS
+        for batch in part_batches(self.store, self.shards[shard], [str(name) for name in wanted], self.schema):
+            yield batch, np.arange(first, first + batch.num_rows, dtype=np.int64)
+            first += batch.num_rows
+
+    def ordered(self, shard: int) -> Iterator[tuple[pa.RecordBatch, Refs]]:
+        """Yield what keep order and groups need of an input shard, with the refs of the rows."""
+        preferred = [name.removeprefix("-") for name in self.prefer]
+        return self.batches(shard, "id", "text", "source", *preferred, self.within)
+
+    def groups(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return the column of `within=`, encoded exactly; all alike when all documents are compared with all."""
+        if self.within is None:
+            return pa.array([b""] * batch.num_rows, pa.large_binary())
+        return encode_column(batch.column(self.within), name=self.within)
+
+
+def of_shard(plan: Plan, regrouped: Regrouped, shard: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows about the documents of `shard`, in their order."""
+    for batch in regrouped.batches(shard % plan.shard_partitions):
+        mine = shards_of(batch.column("ref").to_numpy()) == shard
+        if mine.any():
+            yield batch.filter(pa.array(mine))
+
+
+def cursor_of(plan: Plan, regrouped: Regrouped, shard: int) -> Cursor:
+    """Return a cursor over the rows about the documents of `shard`."""
+    return Cursor(of_shard(plan, regrouped, shard), "ref", regrouped.exchange.schema)
+
+
+def not_empty(texts: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return which texts have any bytes."""
+    return np.asarray(pc.greater(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False), np.bool_)

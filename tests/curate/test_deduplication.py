@@ -6,21 +6,22 @@ import itertools
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from blake3 import blake3
 
-from curate import Column, Outputs, deduplicate, exchange, field, read_jsonl, read_parquet
+from curate import Column, Outputs, deduplicate, exchange, field, parts, read_jsonl, read_parquet
 from curate import Dataset as Described
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
-from curate.deduplication import near
-from tests.curate.corpus import ledger, run_on, texts, write_lines
+from curate.deduplication import verify
+from curate.exchange import LIMITS
+from curate.run import Result
+from tests.curate.corpus import ledger, run_on, texts, tree, write_lines
 from tests.transforms.test_duplicates import SHARED, array, brute_force_pairs, deduplicated, sequential_rule, variants
 from tests.transforms.test_duplicates import corpus as in_memory
 from transforms.minhash import MinHash, shingle_sets
@@ -42,6 +43,11 @@ class Verdict:
 
 def rows_of(*datasets: Dataset) -> list[Row]:
     return [row for dataset in datasets for batch in dataset.batches() for row in batch.to_pylist()]
+
+
+def stages_named(result: Result, begin: str) -> list[Dataset]:
+    """Return the stages whose names begin so."""
+    return [stage for stage in result.stages if stage.name.startswith(begin)]
 
 
 def verdicts(dataset: Dataset) -> dict[bytes, Verdict]:
@@ -160,7 +166,7 @@ def test_deduplication_equals_the_sequential_rule_over_all_pairs(
     old, new = write_sources(tmp_path / "in", documents(), files)
     described = deduplicate(old, new, method=THOROUGH, prefer=prefer, within=within)
     result = run_on(Outputs(texts=described), tmp_path / "store")
-    came = rows_of(*result.stages[:2])
+    came = rows_of(*stages_named(result, "read "))
     expected = by_definition(came, prefer, ["old", "new"], within, THOROUGH)
     found = verdicts(result.outputs["texts"])
     assert found == expected
@@ -174,7 +180,7 @@ def test_deduplication_equals_the_sequential_rule_over_all_pairs(
 def test_no_two_survivors_reach_the_threshold_and_each_dropped_one_does_with_its_survivor(tmp_path: Path) -> None:
     old, new = write_sources(tmp_path / "in", documents(), 2)
     result = run_on(Outputs(texts=deduplicate(old, new, method=THOROUGH)), tmp_path / "store")
-    came = {row["id"]: row["text"] for row in rows_of(*result.stages[:2])}
+    came = {row["id"]: row["text"] for row in rows_of(*stages_named(result, "read "))}
     stays = {row["id"] for row in rows_of(result.outputs["texts"])}
     names = list(came)
     sets = shingle_sets(array([came[name] for name in names]), THOROUGH.ngram)
@@ -223,7 +229,7 @@ def test_exact_deduplication_collapses_equal_texts_only(tmp_path: Path, within: 
     old, new = write_sources(tmp_path / "in", documents(), 2)
     described = deduplicate(old, new, within=within, prefer=("-source",) if within is None else ("source",))
     result = run_on(Outputs(texts=described), tmp_path / "store")
-    came = rows_of(*result.stages[:2])
+    came = rows_of(*stages_named(result, "read "))
     prefer = ("-source",) if within is None else ("source",)
     expected = by_definition(came, prefer, ["old", "new"], within, None)
     assert verdicts(result.outputs["texts"]) == expected
@@ -236,11 +242,11 @@ def test_deduplication_does_not_depend_on_files_or_partitions(tmp_path: Path, mo
     """Which text stays, and for which survivor each text goes, does not depend on where documents lie."""
     stays, goes = [], []
     for case, (files, partition_bytes) in enumerate([(1, 64 << 20), (4, 64 << 20), (3, 20_000), (2, 5_000)]):
-        monkeypatch.setattr(exchange, "PARTITION_BYTES", partition_bytes)
-        monkeypatch.setattr(exchange, "MOST_PARTITIONS", 7)
+        limits = replace(LIMITS, partition_bytes=partition_bytes, most_partitions=7, fan_in=3, memory=20_000)
+        monkeypatch.setattr(exchange, "LIMITS", limits)
         old, new = write_sources(tmp_path / f"in{case}", documents(), files, seed=case)
         result = run_on(Outputs(texts=deduplicate(old, new, method=THOROUGH)), tmp_path / f"store{case}")
-        text = {row["id"]: row["text"] for row in rows_of(*result.stages[:2])}
+        text = {row["id"]: row["text"] for row in rows_of(*stages_named(result, "read "))}
         stays.append(sorted(texts(result.outputs["texts"])))
         goes.append(
             sorted(
@@ -249,7 +255,7 @@ def test_deduplication_does_not_depend_on_files_or_partitions(tmp_path: Path, mo
             )
         )
         inner = result.outputs["texts"].manifest["inner"]
-        assert (len(inner) > 30) == (case >= 2)
+        assert (len(inner) > 60) == (case >= 2)
     assert all(found == stays[0] for found in stays)
     assert all(found == goes[0] for found in goes)
 
@@ -269,7 +275,8 @@ def test_source_whose_documents_all_go_leaves_receipts_without_parts(tmp_path: P
     unique = deduplicate(old, new, method=THOROUGH)
     again = deduplicate(unique, method=THOROUGH, name="again")
     result = run_on(Outputs(texts=again), tmp_path / "store")
-    shards = result.stages[2].shards()
+    (unique_made,) = stages_named(result, "deduplicate")
+    shards = unique_made.shards()
     assert [(shard["rows"], shard["content"] is None) for shard in shards] == [(1, False), (0, True)]
     assert not (tmp_path / "store" / "shards" / shards[1]["key"][:16] / "part.parquet").exists()
     assert texts(result.outputs["texts"]) == ["the same text"] and len(result.outputs["texts"].shards()) == 1
@@ -301,19 +308,20 @@ def test_deduplication_told_to_use_what_is_not_there_is_refused_before_any_work(
     assert not (tmp_path / "store" / "shards").exists()
 
 
-def test_deduplication_shingles_written_in_batches_give_the_same_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deduplication_in_small_pieces_gives_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_lines(tmp_path / "in" / "a.jsonl", [{"text": text} for text in variants(120, 5)])
-    files = []
-    for size in (near.BATCH_BYTES, 1000):
-        monkeypatch.setattr(near, "BATCH_BYTES", size)
-        source = read_jsonl(tmp_path / "in", source="s")
-        run_on(Outputs(deduplicate(source, method=THOROUGH)), tmp_path / f"store {size}")
-        found = sorted((tmp_path / f"store {size}").glob("shards/*/shingles.parquet"))
-        assert found and sum(len(pq.read_table(path)) for path in found) > 50
-        files.append([path.read_bytes() for path in found])
-    assert files[0] == files[1]
+    source = read_jsonl(tmp_path / "in", source="s")
+    trees = []
+    for small in (False, True):
+        if small:
+            monkeypatch.setattr(exchange, "LIMITS", replace(LIMITS, memory=3000))
+            monkeypatch.setattr(parts, "BATCH_BYTES", 900)
+            for name in ("TEXT_BYTES", "COPIED_SHINGLES", "PAIRS_HELD", "SHINGLES_HELD"):
+                monkeypatch.setattr(verify, name, 50)
+        run_on(Outputs(deduplicate(source, method=THOROUGH)), tmp_path / str(small))
+        trees.append(tree(tmp_path / str(small)))
+    assert trees[0] == trees[1]
+    assert sum(name.endswith(".exchange") for name in trees[0]) > 10
 
 
 def test_deduplication_of_nothing_is_refused() -> None:

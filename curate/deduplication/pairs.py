@@ -1,0 +1,212 @@
+"""Near duplicates, first half: bands to buckets, buckets to candidate pairs, pairs made unique."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from curate.deduplication.plan import BANDS, PAIRS, WANTED, Plan, Refs, cursor_of, not_empty
+from curate.exchange import partition_of
+from curate.jobs import Item, Resources, publish_files
+from curate.regroup import Exchange, Regrouped
+from curate.store import Store
+from transforms.duplicates import split_buckets
+from transforms.minhash import band_keys, scoped_keys, split_keys
+from transforms.order_key import group_hashes
+
+PAIRS_AT_ONCE: Final = 4 << 20
+"""Cost of the whole buckets that are paired at a time, in pairs: a constant of the format, as it decides on owners."""
+
+ROW_COST: Final = 4
+"""What a row costs that has few pairs."""
+
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def bands_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of band keys by bucket."""
+    return plan.exchange("bands", BANDS, ("bucket",), plan.bucket_partitions)
+
+
+def pairs_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of candidate pairs by pair."""
+    return plan.exchange("pairs", PAIRS, ("a", "b", "owner"), plan.bucket_partitions)
+
+
+def owned_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of pairs, each once, by owner."""
+    return plan.exchange("owned", PAIRS, ("a", "b"), plan.bucket_partitions)
+
+
+def wanted_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of documents whose shingle sets are wanted, by shard."""
+    return plan.exchange("wanted", WANTED, ("ref", "partition"), plan.shard_partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class BandsJob:
+    """Per input shard: the band keys of the documents that equal no other, by bucket."""
+
+    plan: Plan
+    gone: Regrouped
+    name: str = "deduplicate: bands"
+
+    @property
+    def store(self) -> Store:
+        """The store of the plan."""
+        return self.plan.store
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.resources
+
+    def run(self, item: Item) -> int:
+        """Publish the band keys of shard `item.unit` and return its rows."""
+        exchange, gone, rows = bands_exchange(self.plan), cursor_of(self.plan, self.gone, item.unit), 0
+        leading = pq.read_table(self.plan.file("digests", item.unit, "leading.parquet")).column("leading").to_numpy()
+        with exchange.collect() as found:
+            for batch, refs in self.plan.batches(item.unit, "text", self.plan.within):
+                stays = not_empty(batch.column("text"))
+                stays[gone.below(int(refs[-1]) + 1).column("ref").to_numpy() - refs[0]] = False
+                bands = self._bands(batch.filter(pa.array(stays)), leading[rows : rows + len(refs)][stays], refs[stays])
+                found.add(bands, partition_of(bands.column("bucket").to_numpy(), exchange.partitions))
+                rows += len(refs)
+            publish_files(self.store, item, self.name, {exchange.file: found.finish()}, {})
+        return rows
+
+    def _bands(self, batch: pa.RecordBatch, leading: npt.NDArray[np.uint64], refs: Refs) -> pa.RecordBatch:
+        minhash = self.plan.minhash
+        keys = band_keys(batch.column("text"), minhash)
+        splits = split_keys(keys)
+        if self.plan.within is not None:
+            keys = scoped_keys(keys, group_hashes(batch.column(self.plan.within)))
+        bands = minhash.bands
+        arrays = [keys.reshape(-1), splits.reshape(-1), np.repeat(leading, bands), np.repeat(refs, bands)]
+        return pa.RecordBatch.from_arrays([pa.array(array) for array in arrays], schema=BANDS)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidatesJob:
+    """Per partition of buckets: the pairs that share one, by pair.
+
+    Buckets stream by; one is held whole, with its pairs: 60 bytes a row and 40 a pair, at most `cap` / 2 pairs a row.
+    """
+
+    plan: Plan
+    bands: Regrouped
+    name: str = "deduplicate: candidates"
+
+    @property
+    def store(self) -> Store:
+        """The store of the plan."""
+        return self.plan.store
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.resources
+
+    def run(self, item: Item) -> int:
+        """Publish the candidate pairs of partition `item.unit`, and return how many rows were looked at."""
+        exchange, rows = pairs_exchange(self.plan), 0
+        counts = dict.fromkeys(("proposed", "given_up", "split_buckets"), 0)
+        with exchange.collect() as found:
+            for batch in whole_buckets(self.bands.batches(item.unit), self.plan.minhash.cap, PAIRS_AT_ONCE):
+                rows += batch.num_rows
+                bucket, split, order, refs = (batch.column(name).to_numpy() for name in BANDS.names)
+                pairs = split_buckets(bucket, split, order, refs, self.plan.minhash.cap)
+                arrays = [pairs.a, pairs.b, owners(pairs.a, pairs.b)]
+                by_pair = partition_of(_pair_hash(pairs.a, pairs.b), exchange.partitions)
+                found.add(pa.RecordBatch.from_arrays([pa.array(a) for a in arrays], schema=PAIRS), by_pair)
+                for name, count in zip(counts, (len(pairs.a), pairs.given_up, pairs.buckets), strict=True):
+                    counts[name] += count
+            publish_files(self.store, item, self.name, {exchange.file: found.finish()}, {"duplicates": counts})
+        return rows
+
+
+def whole_buckets(batches: Iterator[pa.RecordBatch], cap: int, cost: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `batches`, which are ordered by bucket, in whole buckets that cost `cost` or little more.
+
+    Where it is cut follows from the rows alone, whatever their batches.
+    """
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        whole = pa.concat_batches([*held, batch])
+        buckets = whole.column("bucket").to_numpy()
+        ends = np.flatnonzero(buckets[1:] != buckets[:-1]) + 1  # of all but the last, which may go on
+        sizes = np.diff(ends, prepend=0)
+        costs = np.cumsum(sizes * np.maximum(ROW_COST, np.minimum(sizes, cap) // 2))
+        start = before = 0
+        while (last := int(np.searchsorted(costs, before + cost))) < len(costs):
+            yield whole.slice(start, int(ends[last]) - start)
+            start, before = int(ends[last]), int(costs[last])
+        held = [whole.slice(start)]
+    if held:
+        yield pa.concat_batches(held)
+
+
+def owners(a: Refs, b: Refs) -> Refs:
+    """Return an owner of each pair: the least document that is paired with its `a` here.
+
+    All pairs of a bucket have one owner, its least document, unless one of them is paired with a lesser one too.
+    """
+    names, local = np.unique(np.concatenate([a, b]), return_inverse=True)
+    least = np.arange(len(names))
+    first, second = local[: len(a)], local[len(a) :]
+    np.minimum.at(least, second, first)
+    return np.asarray(names[least[first]], np.int64)
+
+
+def _pair_hash(a: Refs, b: Refs) -> npt.NDArray[np.uint64]:
+    mixed = (a.astype(np.uint64) * _MIX) ^ (b.astype(np.uint64) + _MIX)
+    mixed ^= mixed >> np.uint64(29)
+    return mixed * np.uint64(0xBF58476D1CE4E5B9)
+
+
+@dataclass(frozen=True, slots=True)
+class PairsJob:
+    """Per partition of pairs: each pair once, by owner, and by shard the documents whose shingle sets it needs."""
+
+    plan: Plan
+    pairs: Regrouped
+    name: str = "deduplicate: pairs"
+
+    @property
+    def store(self) -> Store:
+        """The store of the plan."""
+        return self.plan.store
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.resources
+
+    def run(self, item: Item) -> int:
+        """Publish the pairs of partition `item.unit`, and return how many there are."""
+        owned, wanted = owned_exchange(self.plan), wanted_exchange(self.plan)
+        last, count = (-1, -1), 0
+        with owned.collect(2) as pairs, wanted.collect(2) as documents:
+            for batch in self.pairs.batches(item.unit):
+                a, b = batch.column("a").to_numpy(), batch.column("b").to_numpy()
+                new = np.ones(len(a), np.bool_)
+                new[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+                new[0] = (int(a[0]), int(b[0])) != last
+                last = (int(a[-1]), int(b[-1]))
+                rows = batch.filter(pa.array(new))
+                owner = rows.column("owner").to_numpy()
+                partition = partition_of(_pair_hash(owner, owner), owned.partitions)
+                pairs.add(rows, partition)
+                count += rows.num_rows
+                for refs in (a[new], b[new]):
+                    needed = pa.RecordBatch.from_arrays([pa.array(refs), pa.array(partition)], schema=WANTED)
+                    documents.add(needed, self.plan.by_shard(refs))
+            files = {owned.file: pairs.finish(), wanted.file: documents.finish()}
+            publish_files(self.store, item, self.name, files, {})
+        return count

@@ -1,0 +1,59 @@
+"""Reading columns of stored shards, batch by batch: for tasks that look at documents without passing them on.
+
+What is read is checked first against the receipt, so a flipped byte is an error and never another answer. Memory: a
+batch, and the pages of one row group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from curate.digests import digest_file
+from curate.receipts import read_receipt, shard_folder
+from curate.store import Store, StoreError
+from curate.writer import cut_rows
+
+ROWS: Final = 128
+"""Rows decoded at a time; changes no output."""
+
+BATCH_BYTES: Final = 16 << 20
+"""Logical bytes of a batch; changes no output."""
+
+
+def checked_file(store: Store, key: str, name: str) -> Path:
+    """Return the path, on this node, of the file `name` of the shard `key`.
+
+    Raises:
+        StoreError: the shard is not there or has no such file, or its bytes are not what the receipt says.
+    """
+    receipt, folder = read_receipt(store, key), store.url(shard_folder(key))
+    if receipt is None or name not in receipt.files:
+        raise StoreError(f"{folder} has no {name}: run the recipe again to make it")
+    place, digest = f"{shard_folder(key)}/{name}", receipt.files[name].digest
+    if not store.exists(place) or digest_file(path := store.local(place, digest)) != digest:
+        raise StoreError(f"{store.url(place)} is missing or damaged: remove {folder} and run the recipe again")
+    return path
+
+
+def part_batches(store: Store, key: str, columns: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield `columns` of the shard `key` in batches of about `BATCH_BYTES`.
+
+    Columns that the shard lacks are null; `schema` has the types of those.
+
+    Raises:
+        StoreError: the shard is not there, or has other bytes than its receipt says.
+    """
+    with pq.ParquetFile(checked_file(store, key, "part.parquet")) as file:
+        there = set(file.schema_arrow.names)
+        stored = file.iter_batches(batch_size=ROWS, columns=[name for name in columns if name in there])
+        for batch in cut_rows(stored, BATCH_BYTES):
+            arrays = [
+                batch.column(name) if name in there else pa.nulls(batch.num_rows, schema.field(name).type)
+                for name in columns
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
