@@ -1,8 +1,12 @@
-"""What runs in a child: load the chain, then one slice after the other, until the worker is gone.
+"""What runs beside a worker: a nursery that has loaded the chain, and the children that it forks to apply it.
 
-A child dies with its worker: the kernel kills it (Linux), it reads the end of its requests, or (elsewhere, while the
-interpreter answers) it sees that its parent is another. It leaves by itself when nobody asks anything of it for a
-while. It writes no core files, is the first that a kernel short of memory takes, and uses one thread.
+The nursery is a fresh interpreter with one thread that applies nothing itself, so a child forked from it is as good as
+fresh, and costs milliseconds instead of a second. Where forking is not safe (more threads than one, or not Linux) the
+nursery becomes the child itself, and the worker starts another for the next.
+
+Neither outlives the worker: the kernel kills them (Linux), they read the end of what the worker sends, or (elsewhere,
+while the interpreter answers) see that their parent is another. They leave by themselves when nobody asks anything of
+them for a while. They write no core files and are the first that a kernel short of memory takes.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import pickle
 import resource
 import select
 import signal
-import sys
+import socket
 import threading
 import time
 import traceback
@@ -25,51 +29,121 @@ from typing import Any, Final
 import pyarrow as pa
 
 from curate.isolation.arena import read_arena
-from curate.isolation.pipes import BROKEN, CHAIN, DONE, RAISED, READY, REPLY, REQUEST, read_exactly, write_all
+from curate.isolation.machine import LINUX
+from curate.isolation.pipes import (
+    BROKEN,
+    CHAIN,
+    DONE,
+    FORK,
+    ORDER,
+    RAISED,
+    READY,
+    REPLY,
+    REQUEST,
+    RESULT,
+    read_exactly,
+    write_all,
+)
 from curate.isolation.replies import encode
 from transforms.outcome import Transform
 from transforms.user_function import UserFunctionError
 
 IDLE_SECONDS: Final = 60.0
-"""A child that is asked nothing for so long ends: its worker does something else now."""
+"""Who is asked nothing for so long ends: the worker does something else now."""
 
 IDLE_STATUS: Final = 75
-"""Exit status of a child that ended because nobody asked anything of it."""
+"""Exit status of who ended because nobody asked anything of it."""
 
 _SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG
 _MESSAGE: Final = 2000
 
+Chain = Sequence[Transform]
 
-def main(parent: int, requests: int, replies: int, arena: int) -> None:
-    """Serve the worker `parent` over the descriptors of both pipes and of the arena."""
+
+def main(parent: int, control: int, arena: int) -> None:
+    """Load the chain that the worker `parent` sends over the socket `control`, and fork children as it orders."""
     _die_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
     pa.set_cpu_count(1)
-    try:
-        (size,) = CHAIN.unpack(read_exactly(requests, CHAIN.size))
-        chain = _load(read_exactly(requests, size))
-    except EOFError:
-        return
-    except BaseException:
-        _reply(replies, BROKEN, traceback.format_exc().encode("utf-8", "replace"))
-        return
-    _reply(replies, READY, b"")
-    with suppress(EOFError, BrokenPipeError):
-        _serve(chain, requests, replies, arena)
+    with socket.socket(fileno=control) as orders, suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        try:
+            chain = _load(control)
+        except EOFError:
+            return
+        except BaseException:
+            _reply(control, BROKEN, traceback.format_exc().encode("utf-8", "replace"))
+            return
+        _reply(control, READY, b"")
+        _keep(chain, orders, arena)
 
 
-def _load(shipped: bytes) -> list[Transform]:
+def _load(control: int) -> Chain:
     """Return the transforms of the chain, with what they need loaded."""
-    chain: list[Transform] = pickle.loads(shipped)
+    (size,) = CHAIN.unpack(read_exactly(control, CHAIN.size))
+    chain: list[Transform] = pickle.loads(read_exactly(control, size))
     for transform in chain:
         if (ready := getattr(transform, "ready", None)) is not None:
             ready()
     return chain
 
 
-def _serve(chain: Sequence[Transform], requests: int, replies: int, arena: int) -> None:
+def _keep(chain: Chain, orders: socket.socket, arena: int) -> None:
+    """Fork a child for each order to do so, and tell how children ended that the worker asks for."""
+    running: set[int] = set()
+    waiting = select.poll()
+    waiting.register(orders, select.POLLIN)
+    while True:
+        if not waiting.poll(IDLE_SECONDS * 1000) and not any(map(_runs, running)):
+            os._exit(IDLE_STATUS)
+        elif not waiting.poll(0):
+            continue
+        message, descriptors, _, _ = socket.recv_fds(orders, ORDER.size, 2)
+        if not message:
+            return
+        order, pid = ORDER.unpack(message)
+        if order == FORK:
+            pid = _fork(chain, descriptors, arena, orders)
+            running.add(pid)
+            orders.sendall(RESULT.pack(pid))
+        else:
+            running.discard(pid)
+            orders.sendall(RESULT.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+
+
+def _runs(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+
+def _fork(chain: Chain, descriptors: Sequence[int], arena: int, orders: socket.socket) -> int:
+    """Start a child that serves both pipes; where that is not safe, be the child."""
+    nursery = os.getpid()
+    if LINUX and len(os.listdir("/proc/self/task")) == 1:
+        if pid := os.fork():
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return pid
+        orders.close()
+        _die_with(nursery)
+        with suppress(OSError):
+            os.setpgid(0, 0)
+    else:
+        orders.sendall(RESULT.pack(0))
+        orders.close()
+    status = 1
+    try:
+        requests, replies = descriptors
+        _serve(chain, requests, replies, arena)
+    except (EOFError, BrokenPipeError):
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _serve(chain: Chain, requests: int, replies: int, arena: int) -> None:
+    """Apply one slice after the other."""
+    _reply(replies, READY, b"")
     seen, batch = 0, None
     waiting = select.poll()
     waiting.register(requests, select.POLLIN)
@@ -113,7 +187,7 @@ def _reply(descriptor: int, kind: int, header: bytes, body: Sequence[pa.Buffer] 
 
 def _die_with(parent: int) -> None:
     """Arrange that this process does not outlive `parent`."""
-    if sys.platform.startswith("linux"):
+    if LINUX:
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
     else:
         threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()

@@ -1,6 +1,6 @@
 """The child of this thread: kept from task to task while they apply the same chain, replaced when it falls.
 
-One per thread, because the kernel ends a child with the thread that started it, and because two runs in one process
+One per thread, because the kernel ends a nursery with the thread that started it, and because two runs in one process
 must not share one. `crew_of` makes it, `dismiss` ends it; at the latest it ends with the process. Memory: the child
 (about 200 MB with an extractor), and the batch in hand once more.
 """
@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from curate.isolation.arena import Arena
 from curate.isolation.limits import Limits
-from curate.isolation.process import Answer, Child, Fall, IsolationError, Lost, request, start_child
+from curate.isolation.nursery import Nursery, NurseryGone
+from curate.isolation.process import Answer, Child, Fall, IsolationError, Lost, request
 from curate.isolation.replies import Part, decode
 
 SLICE_SECONDS: Final = 0.05
@@ -50,6 +51,7 @@ class Crew:
         self.chain = chain
         self.arena = Arena()
         self.child: Child | None = None
+        self.nursery: Nursery | None = None
         self.paces: dict[int, Pace] = {}
         self.batch: pa.RecordBatch | None = None
         self.limits = Limits()
@@ -135,17 +137,28 @@ class Crew:
             return Fall("crashed", {"reply": type(error).__name__})
 
     def _start(self, count: int, limits: Limits) -> list[Child]:
-        """Start `count` children at once and wait until they are ready."""
+        """Return `count` new children."""
         children: list[Child] = []
-        try:
-            children += (start_child(self.chain, self.arena) for _ in range(count))
-            for child in children:
-                child.make_ready(limits)
-        except BaseException:
-            for child in children:
-                child.close()
-            raise
+        gone: list[str] = []
+        while len(children) < count:
+            try:
+                if self.nursery is None:
+                    self.nursery = Nursery(self.chain, self.arena)
+                children.append(self.nursery.child(limits))
+            except NurseryGone as error:
+                if not self._drop_nursery():
+                    gone.append(str(error))
+                if len(gone) == LOSSES:
+                    raise _lost(gone) from error
         return children
+
+    def _drop_nursery(self) -> bool:
+        """Part from the nursery, and return whether it is a child now."""
+        nursery, self.nursery = self.nursery, None
+        if nursery is None:
+            return False
+        (nursery.leave if nursery.is_child else nursery.close)()
+        return nursery.is_child
 
     def release(self) -> None:
         """End the child."""
@@ -154,8 +167,9 @@ class Crew:
             self.child = None
 
     def close(self) -> None:
-        """End the child and give the shared memory back."""
+        """End the child and its nursery, and give the shared memory back."""
         self.release()
+        self._drop_nursery()
         self.arena.close()
 
 

@@ -1,4 +1,4 @@
-"""Frames over pipes between a worker and its child: a kind, a header, a body.
+"""What a worker, its nursery and its children say to each other.
 
 Requests are smaller than a pipe's atomic write, so a worker never waits for a child to read one. Replies may be large;
 the child waits until the worker has read them.
@@ -17,7 +17,15 @@ from typing import Final
 import pyarrow as pa
 
 CHAIN: Final = struct.Struct("<Q")
-"""The first thing that a child reads: the bytes of the pickled chain that follow."""
+"""The first thing that a nursery reads: the bytes of the pickled chain that follow."""
+
+ORDER: Final = struct.Struct("<Bq")
+"""What a worker orders of a nursery: `FORK` (with both ends that the child needs), or `WAIT` for a process."""
+
+RESULT: Final = struct.Struct("<q")
+"""What it answers: the child's process id, 0 where it is the child itself now; or an exit status as of `Popen`."""
+
+FORK, WAIT = range(2)
 
 REQUEST: Final = struct.Struct("<QQIQQ")
 """A request: number of the batch, its bytes in the arena, step, first row, row after the last."""

@@ -1,8 +1,8 @@
-"""A child of this worker, as the worker sees it: started, asked for slices, watched, ended.
+"""A child, as the worker sees it: asked for slices, watched, ended.
 
 Between request and reply the worker looks every few milliseconds at the clock and at the child's memory. What ends a
 child is a `Fall` with a reason of `curate.quarantine.REASONS`; that it was killed or stopped by somebody else is a
-`Lost`, which says nothing of any document. Cost: starting one takes about a second, of which most is imports.
+`Lost`, which says nothing of any document. Cost: 0.1 ms a request.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,22 +22,16 @@ from curate.isolation.arena import Arena
 from curate.isolation.child import IDLE_STATUS
 from curate.isolation.limits import Limits, Patience
 from curate.isolation.machine import INTERVAL, bound_data, memory_of
-from curate.isolation.pipes import BROKEN, CHAIN, DONE, READY, REPLY, REQUEST, wide_pipe, write_all
+from curate.isolation.pipes import DONE, READY, REPLY, REQUEST, write_all
 
-START_SECONDS: Final = 300.0
-"""A child that is not ready by then never will be."""
+START_SECONDS: Final = 60.0
+"""A child that has not begun to serve by then never will."""
 
 SLACK: Final = 2 << 30
 """Bytes beyond twice the limit that a child may ask for: allocators reserve more than they use."""
 
 OUTSIDE: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 """Signals that come from other processes or a kernel short of memory, not from what a page does to a parser."""
-
-_BOOT: Final = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from curate.isolation.child import main; main(*map(int, sys.argv[2:]))"
-)
-_ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class IsolationError(RuntimeError):
@@ -74,33 +67,38 @@ class Answer:
 
 @dataclass(slots=True)
 class Child:
-    """A running child; `start_child` makes one."""
+    """A running child; `Nursery.child` makes one.
 
-    process: subprocess.Popen[bytes]
+    Attributes:
+        pid: its process id.
+        requests, replies: our ends of its pipes.
+        reap: waits for its end and returns its exit status, None where nobody can tell.
+        base: memory that it needs for itself.
+        slices: how many it has answered for.
+    """
+
+    pid: int
     requests: int
     replies: int
+    reap: Callable[[], int | None]
     base: int = 0
     slices: int = 0
+    is_running: bool = True
     waiting: select.poll = field(default_factory=select.poll)
 
     def make_ready(self, limits: Limits) -> None:
-        """Wait until the chain is loaded, and bound the child's memory.
+        """Wait until it serves, and bound its memory.
 
         Raises:
-            IsolationError: it could not load the chain, or did not start.
+            IsolationError: it does not.
         """
+        self.waiting.register(self.replies, select.POLLIN)
         heard = self._hear(Limits(START_SECONDS, 1 << 60))
-        if isinstance(heard, tuple) and heard[0] == READY:
-            self.base = memory_of(self.process.pid)
-            bound_data(self.process.pid, 2 * limits.memory + SLACK)
-            return
-        self.close()
-        if isinstance(heard, tuple) and heard[0] == BROKEN:
-            raise IsolationError(
-                "a child process cannot load the transforms that are applied in it; what they need must be importable "
-                f"there, or stand in the recipe's own file:\n{heard[1].decode()}"
-            )
-        raise IsolationError(f"a child process to apply transforms in did not start: {heard}")
+        if not isinstance(heard, tuple) or heard[0] != READY:
+            self.close()
+            raise IsolationError(f"a process to apply transforms in did not start: {heard}")
+        self.base = memory_of(self.pid)
+        bound_data(self.pid, 2 * limits.memory + SLACK)
 
     def apply(self, request: bytes, limits: Limits) -> Answer | Fall | Lost:
         """Ask for a slice and wait for its outcome."""
@@ -113,7 +111,7 @@ class Child:
             return heard
         kind, header, body = heard
         if self.slices == 0:
-            self.base = max(self.base, memory_of(self.process.pid))  # models that load with the first document
+            self.base = max(self.base, memory_of(self.pid))  # models that load with the first document
         self.slices += 1
         return Answer(header, body) if kind == DONE else _raised(json.loads(header))
 
@@ -140,7 +138,7 @@ class Child:
                     return self._gone()
                 view = view[count:]
                 patience.renew()
-            elif memory_of(self.process.pid) > self.base + limits.memory:
+            elif memory_of(self.pid) > self.base + limits.memory:
                 self.kill()
                 return Fall("out of memory", {"bytes": limits.memory})
             elif patience.is_over():
@@ -150,26 +148,26 @@ class Child:
 
     def _gone(self) -> Fall | Lost:
         """Return how a child ended that closed its replies."""
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=10)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)  # what it started, or itself if it only closed its pipe
-        self.process.wait()
-        status = self.process.returncode
-        if status == IDLE_STATUS or -status in OUTSIDE:
-            return Lost("idle" if status == IDLE_STATUS else signal.Signals(-status).name)
-        return Fall("crashed", {"signal": signal.Signals(-status).name} if status < 0 else {"exit status": status})
+        status = self.kill()  # which finds it ended by something else before
+        if status is None or status == IDLE_STATUS:
+            return Lost("idle" if status else "end of its nursery")
+        if -status in OUTSIDE:
+            return Lost(_signal(status))
+        return Fall("crashed", {"signal": _signal(status)} if status < 0 else {"exit status": status})
 
     def has_grown(self, limits: Limits) -> bool:
         """Return whether the child holds on to so much memory that its next document might be blamed for it."""
-        return self.slices > 0 and memory_of(self.process.pid) > self.base + limits.memory // 2
+        return self.slices > 0 and memory_of(self.pid) > self.base + limits.memory // 2
 
-    def kill(self) -> None:
-        """End the child and whatever it started, and wait until it is gone."""
-        if self.process.returncode is None:  # later its number may be another's
+    def kill(self) -> int | None:
+        """End the child and whatever it started, wait until it is gone, and return its exit status."""
+        if not self.is_running:  # its number may be another's by now
+            return None
+        self.is_running = False
+        for end in (os.killpg, os.kill):  # it may not have a group of its own yet
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+                end(self.pid, signal.SIGKILL)
+        return self.reap()
 
     def close(self) -> None:
         """End the child and close its pipes."""
@@ -179,26 +177,11 @@ class Child:
                 os.close(descriptor)
 
 
-def start_child(chain: bytes, arena: Arena) -> Child:
-    """Start a child that will load `chain` and look into `arena`; `Child.make_ready` waits for it."""
-    from_us, requests = wide_pipe()
-    replies, to_us = wide_pipe()
-    arguments = [json.dumps([path for path in sys.path if isinstance(path, str)])]
-    arguments += [str(number) for number in (os.getpid(), from_us, to_us, arena.descriptor)]
-    process = subprocess.Popen(
-        [sys.executable, "-c", _BOOT, *arguments],
-        stdin=subprocess.DEVNULL,
-        pass_fds=(from_us, to_us, arena.descriptor),
-        env={**os.environ, **_ONE_THREAD},
-        process_group=0,
-    )
-    os.close(from_us)
-    os.close(to_us)
-    child = Child(process, requests, replies)
-    child.waiting.register(replies, select.POLLIN)
-    with suppress(BrokenPipeError):  # what became of it is found when it is waited for
-        write_all(requests, [CHAIN.pack(len(chain)), chain])
-    return child
+def _signal(status: int) -> str:
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
 
 
 def request(arena: Arena, step: int, start: int, stop: int) -> bytes:
