@@ -79,7 +79,7 @@ class Store:
 
     @property
     def files(self) -> Files:
-        """The files of its place, opened once per process."""
+        """The files of its place; a bucket is opened once per process."""
         return open_files(self.location, self.options)
 
     @property

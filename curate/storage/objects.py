@@ -10,10 +10,12 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlsplit
@@ -198,20 +200,27 @@ def open_objects(location: str, options: StorageOptions) -> ObjectFiles:
         StoreError: what the place needs is not installed, or there are no credentials.
     """
     parts = urlsplit(location)
+    with _OPENING:  # else threads that come at once would each open the bucket
+        client = _bucket(parts.scheme, parts.netloc, options)
+    prefix = parts.path.strip("/")
+    return ObjectFiles(location, f"{prefix}/" if prefix else "", client, options, options.cache or node_folder())
+
+
+@lru_cache(maxsize=64)
+def _bucket(scheme: str, name: str, options: StorageOptions) -> ObjectClient:
+    """Open a bucket, once per process: its requests are counted together."""
+    remove_stale((options.cache or node_folder()) / SPOOL)  # of killed workers: the driver does not see every node
     requests = Requests(options.requests, options.retries)
-    client: ObjectClient
-    if parts.scheme == "s3":
+    if scheme == "s3":
         from curate.storage.s3 import S3Client
 
-        client = S3Client(parts.netloc, options, requests)
-    else:
-        from curate.storage.gcs import GcsClient
+        return S3Client(name, options, requests)
+    from curate.storage.gcs import GcsClient
 
-        client = GcsClient(parts.netloc, options, requests)
-    prefix = parts.path.strip("/")
-    node = options.cache or node_folder()
-    remove_stale(node / SPOOL)  # of killed workers: the driver's sweep does not see every node
-    return ObjectFiles(location, f"{prefix}/" if prefix else "", client, options, node)
+    return GcsClient(name, options, requests)
+
+
+_OPENING: Final = threading.Lock()
 
 
 def node_folder() -> Path:

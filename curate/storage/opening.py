@@ -1,8 +1,7 @@
-"""From a path or URL to the files there. A process opens each place once, so that its requests are counted together."""
+"""From a path or URL to the files there."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -51,11 +50,6 @@ def open_files(location: Path | str, options: StorageOptions) -> Files:
     """Return the files at `location`."""
     if isinstance(location, Path):
         return LocalFiles(location)
-    return _remote_files(location, options)
-
-
-@lru_cache(maxsize=256)
-def _remote_files(location: str, options: StorageOptions) -> Files:
     from curate.storage.objects import open_objects
 
     return open_objects(location, options)

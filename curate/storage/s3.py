@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -179,13 +178,8 @@ def _open(options: StorageOptions) -> Any:
         connect_timeout=20,
         read_timeout=60,
     )
-    with _LOADING:  # sessions load shared data files and are not made by many threads at once
-        return boto3.session.Session().client(
-            "s3", endpoint_url=options.endpoint, region_name=options.region, config=config
-        )
-
-
-_LOADING: Final = threading.Lock()
+    session = boto3.session.Session()
+    return session.client("s3", endpoint_url=options.endpoint, region_name=options.region, config=config)
 
 
 def _at_once(send: Callable[[int, int, int], dict[str, Any]], ranges: Iterator[tuple[int, int]]) -> list[Any]:

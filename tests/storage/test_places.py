@@ -15,7 +15,7 @@ import pytest
 from curate.digests import digest_bytes
 from curate.storage.options import StorageOptions
 from curate.store import POINTS, PUT_POINTS, REMOVE_POINTS, Store, StoreError
-from tests.curate.object_stores import credentials, google, moto, store_at
+from tests.storage.servers import credentials, google, moto, store_at
 
 PLACES = ("local", "without links", "s3", "gs")
 

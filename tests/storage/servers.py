@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import socket
@@ -206,11 +207,103 @@ def google() -> Iterator[tuple[str, Google]]:
 
         do_GET = do_POST = do_DELETE = answer  # noqa: N815
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with _in_thread(Handler) as endpoint:
+        yield endpoint, state
+
+
+@dataclass
+class Proxy:
+    """A server in front of another one that loses, refuses and delays requests; see `proxied`.
+
+    Attributes:
+        meddle: is asked of each request before it is passed on, as "PUT /bucket/key?query", and says what happens:
+            None passes it on, "lose" closes the connection first, "lose answer" closes it after the request was
+            served, "cut answer" sends half of the answer, and a number answers with that status.
+        asked: the requests, in the order in which they came.
+        headers: their headers.
+        most: how many were under way at once.
+    """
+
+    meddle: Callable[[str], str | int | None] = lambda request: None
+    asked: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    under_way: int = 0
+    most: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, kind: str) -> int:
+        """Return how many requests began with `kind`."""
+        return sum(request.startswith(kind) for request in self.asked)
+
+
+@contextmanager
+def proxied(endpoint: str) -> Iterator[tuple[str, Proxy]]:
+    """Yield the endpoint of a proxy in front of `endpoint`, and the proxy."""
+    state, target = Proxy(), urlsplit(endpoint)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *parts: object) -> None:
+            pass
+
+        def answer(self) -> None:
+            request = f"{self.command} {self.path}"
+            with state.lock:
+                state.asked.append(request)
+                state.headers.append({name.lower(): value for name, value in self.headers.items()})
+                state.under_way += 1
+                state.most = max(state.most, state.under_way)
+            try:
+                self._answer(request)
+            finally:
+                with state.lock:
+                    state.under_way -= 1
+
+        def _answer(self, request: str) -> None:
+            fate = state.meddle(request)
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.close_connection = True
+            if fate == "lose":
+                return
+            if isinstance(fate, int):
+                code = "AccessDenied" if fate in (401, 403) else "SlowDown"
+                self._send(fate, [], f"<Error><Code>{code}</Code></Error>".encode())
+                return
+            onwards = http.client.HTTPConnection(target.hostname or "", target.port or 0, timeout=30)
+            onwards.request(self.command, self.path, body, dict(self.headers))
+            answer = onwards.getresponse()
+            content = answer.read()
+            onwards.close()
+            if fate != "lose answer":
+                self._send(answer.status, answer.getheaders(), content, cut=fate == "cut answer")
+
+        def _send(self, status: int, headers: list[tuple[str, str]], content: bytes, cut: bool = False) -> None:
+            said = {name.lower(): value for name, value in headers}
+            self.send_response(status)
+            for name, value in headers:
+                if name.lower() not in ("connection", "transfer-encoding", "content-length", "date", "server"):
+                    self.send_header(name, value)
+            length = said.get("content-length", "0") if self.command == "HEAD" else str(len(content))
+            self.send_header("Content-Length", length)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            with suppress(BrokenPipeError):
+                self.wfile.write(content[: len(content) // 2] if cut else content)
+
+        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = answer  # noqa: N815
+
+    with _in_thread(Handler) as own:
+        yield own, state
+
+
+@contextmanager
+def _in_thread(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", state
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
