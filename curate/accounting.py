@@ -8,24 +8,23 @@ batching.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.digests import text_digest
+from curate.ledger import LEDGER
+from curate.measures import Integers, Measures, codes_of, combined, measure, sums
 from curate.samples import Samples, edit_excerpt, excerpt
 from curate.statistics import Statistics, add
 from transforms.chain import name_of, rename
 from transforms.outcome import Outcome, Transform
 from transforms.pii import mask_excerpt
-
-Integers = npt.NDArray[np.int64]
-LedgerRow = tuple[int, int, dict[str, Any]]  # (ordinal of the record, step, columns)
+from transforms.text_columns import first_difference, ordered_places
+from transforms.withdraw import withholds
 
 
 class ConservationError(RuntimeError):
@@ -40,11 +39,37 @@ class Step:
     transform: Transform
 
 
-def characters_of(batch: pa.RecordBatch) -> Integers:
-    """Return the code points of each text; zeros while there is no text yet."""
-    if batch.schema.get_field_index("text") < 0:
-        return np.zeros(batch.num_rows, np.int64)
-    return np.asarray(pc.utf8_length(batch.column("text")).to_numpy(zero_copy_only=False), np.int64)
+@dataclass(frozen=True, slots=True)
+class LedgerPart:
+    """Rows of the ledger from one step: their records' ordinals, the step, and the columns of `LEDGER`."""
+
+    ordinals: Integers
+    step: int
+    rows: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a chain kept of a batch, the ordinals and measures of these rows, and what goes to the ledger."""
+
+    rows: pa.RecordBatch
+    ordinals: Integers
+    measures: Measures
+    ledger: list[LedgerPart]
+
+
+def in_order(parts: Sequence[LedgerPart]) -> pa.RecordBatch | None:
+    """Return the rows of `parts` by record, then step; None where there are none."""
+    filled = [part for part in parts if part.rows.num_rows]
+    if not filled:
+        return None
+    ordinals = np.concatenate([part.ordinals for part in filled])
+    steps = np.concatenate([np.full(len(part.ordinals), part.step) for part in filled])
+    return pa.concat_batches([part.rows for part in filled]).take(pa.array(np.lexsort((steps, ordinals))))
+
+
+def _nothing(source: str) -> bool:
+    return False
 
 
 class Accountant:
@@ -55,28 +80,19 @@ class Accountant:
         self.steps, self.samples, self.shows = steps, samples, shows
         self.statistics: Statistics = {}
 
-    def run(self, batch: pa.RecordBatch, ordinals: Integers) -> tuple[pa.RecordBatch, Integers, list[LedgerRow]]:
-        """Return the kept rows, their ordinals, and the ledger rows of all steps, ordered."""
-        ledger: list[LedgerRow] = []
+    def run(self, batch: pa.RecordBatch, ordinals: Integers) -> Passed:
+        """Return what the steps keep of `batch`, and the ledger rows of all steps."""
+        ledger: list[LedgerPart] = []
+        measures = measure(batch)
         for index, step in enumerate(self.steps):
             outcome = _named(step, step.transform.apply(batch))
-            flow = _Flow(step.name, index, batch, outcome)
+            flow = _Flow(step.name, index, batch, measures, outcome)
             flow.check()
             flow.count(self.statistics)
             ledger.extend(flow.ledger(ordinals))
             flow.sample(self.samples, _nothing if withholds(step.transform) else self.shows)
-            batch, ordinals = outcome.kept, ordinals[flow.kept]
-        ledger.sort(key=lambda row: row[:2])
-        return batch, ordinals, ledger
-
-
-def withholds(transform: Transform) -> bool:
-    """Return whether no excerpt may be shown of what `transform` drops, as it is withdrawn."""
-    return bool(getattr(transform, "withholds", False))
-
-
-def _nothing(source: str) -> bool:
-    return False
+            batch, ordinals, measures = outcome.kept, ordinals[flow.kept], flow.after
+        return Passed(batch, ordinals, measures, ledger)
 
 
 def _named(step: Step, outcome: Outcome) -> Outcome:
@@ -87,143 +103,177 @@ def _named(step: Step, outcome: Outcome) -> Outcome:
 
 
 class _Flow:
-    """One batch through one step: positions of the outcome's rows among the rows that came in."""
+    """One batch through one step: positions of the outcome's rows among the rows that came in, and measures of both."""
 
-    def __init__(self, name: str, index: int, batch: pa.RecordBatch, outcome: Outcome) -> None:
-        self.name, self.index, self.batch, self.outcome = name, index, batch, outcome
-        self.before, self.after = characters_of(batch), characters_of(outcome.kept)
+    def __init__(self, name: str, index: int, batch: pa.RecordBatch, before: Measures, outcome: Outcome) -> None:
+        self.name, self.index, self.batch, self.before, self.outcome = name, index, batch, before, outcome
         self.kept = self._positions(outcome.kept, "kept")
         self.dropped = self._positions(outcome.dropped, "dropped")
         self.edited = self._positions(outcome.edits, "edited")
         self.starts = batch.schema.get_field_index("text") < 0
+        self.after = before  # until `check` has seen what became of the texts
 
     def _positions(self, rows: pa.RecordBatch, what: str) -> Integers:
-        found = pc.index_in(rows.column("id"), self.batch.column("id"))
+        ids = rows.column("id")
+        places = ordered_places(self.batch.column("id"), ids)
+        if places is not None:
+            return places
+        found = pc.index_in(ids, self.batch.column("id"))
         if found.null_count:
-            strange = rows.column("id").filter(found.is_null())[0].as_py().hex()
+            strange = ids.filter(found.is_null())[0].as_py().hex()
             raise ConservationError(f"{self.name}: {what} document {strange} did not come in")
         return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
 
     def check(self) -> None:
-        """Raise `ConservationError` unless documents and code points add up."""
-        where = self.name
+        """Measure the kept texts, and raise `ConservationError` unless documents and code points add up."""
         if len(self.kept) > 1 and not (np.diff(self.kept) > 0).all():
-            raise ConservationError(f"{where}: kept documents are not in the order in which they came in")
+            raise ConservationError(f"{self.name}: kept documents are not in the order in which they came in")
         seen = np.bincount(np.concatenate([self.kept, self.dropped]), minlength=self.batch.num_rows)
         if (seen != 1).any():
             row = int(np.flatnonzero(seen != 1)[0])
             raise ConservationError(
-                f"{where}: document {self.batch.column('id')[row].as_py().hex()} came in once, left {int(seen[row])} "
+                f"{self.name}: document {self._id(row)} came in once, left {int(seen[row])} "
                 "times: each must be kept or dropped with a reason, once"
             )
         if self.starts:
-            return
+            self.after = measure(self.outcome.kept)
+        else:
+            self._check_texts()
+
+    def _check_texts(self) -> None:
+        """Measure edited texts, and see that all others are the texts that came in."""
+        same = np.ones(self.batch.num_rows, np.bool_)
+        same[self.edited] = False
+        rows, edited = np.flatnonzero(same[self.kept]), np.flatnonzero(~same[self.kept])
+        text = self.outcome.kept.column("text")
+        changed = first_difference(self.batch.column("text"), self.kept[rows], text, rows)
+        if changed is not None:
+            self._check_lengths(measure(self.outcome.kept))
+            identity = self._id(int(self.kept[rows[changed]]))
+            raise ConservationError(f"{self.name}: the text of document {identity} changed without an edit")
+        after = self.before.take(self.kept)
+        if len(edited):
+            after = after.replaced(edited, measure(self.outcome.kept.select(["text"]).take(pa.array(edited))))
+            self._check_lengths(after)
+        self.after = after
+
+    def _check_lengths(self, after: Measures) -> None:
         change = np.zeros(self.batch.num_rows, np.int64)
         np.add.at(change, self.edited, self._edit("inserted") - self._edit("cut"))
-        wrong = np.flatnonzero(self.after != self.before[self.kept] + change[self.kept])
+        expected = self.before.characters[self.kept] + change[self.kept]
+        wrong = np.flatnonzero(after.characters != expected)
         if len(wrong):
             row = int(self.kept[wrong[0]])
             raise ConservationError(
-                f"{where}: document {self.batch.column('id')[row].as_py().hex()} had {int(self.before[row])} code "
-                f"points, has {int(self.after[wrong[0]])}, and its edits say {int(change[row]):+d}"
+                f"{self.name}: document {self._id(row)} had {int(self.before.characters[row])} code "
+                f"points, has {int(after.characters[wrong[0]])}, and its edits say {int(change[row]):+d}"
             )
-        self._check_unedited()
 
-    def _check_unedited(self) -> None:
-        same = np.ones(self.batch.num_rows, np.bool_)
-        same[self.edited] = False
-        rows = np.flatnonzero(same[self.kept])
-        before = self.batch.column("text").take(pa.array(self.kept[rows]))
-        after = self.outcome.kept.column("text").take(pa.array(rows))
-        if not before.equals(after):
-            row = int(self.kept[rows[pc.index(pc.not_equal(before, after), True).as_py()]])
-            identity = self.batch.column("id")[row].as_py().hex()
-            raise ConservationError(f"{self.name}: the text of document {identity} changed without an edit")
+    def _id(self, row: int) -> str:
+        return str(self.batch.column("id")[row].as_py().hex())
 
     def _edit(self, column: str) -> Integers:
         return np.asarray(self.outcome.edits.column(column).to_numpy(zero_copy_only=False), np.int64)
 
+    def _edits_that_stay(self) -> Integers:
+        """Return the rows of `edits` whose document was not dropped later: an edit inside a branch goes with it."""
+        gone = np.zeros(self.batch.num_rows, np.bool_)
+        gone[self.dropped] = True
+        return np.flatnonzero(~gone[self.edited])
+
     def count(self, statistics: Statistics) -> None:
         """Add this batch to the funnel of the step, per source."""
         node = statistics.setdefault(f"{self.index:02d}", {"name": self.name, "sources": {}})["sources"]
-        sources = np.asarray(self.batch.column("source").to_numpy(zero_copy_only=False), object)
-        for source in sorted(set(sources)):
-            mine = sources == source
-            self._count_source(node.setdefault(source, {}), mine)
-
-    def _count_source(self, node: Statistics, mine: npt.NDArray[np.bool_]) -> None:
-        stays = mine[self.kept]
-        add(node, ["documents_in"], int(mine.sum()))
-        add(node, ["documents_out"], int(stays.sum()))
-        add(node, ["characters_in"], int(self.before[mine].sum()))
-        add(node, ["characters_out"], int(self.after[stays].sum()))
+        sources, codes = codes_of(self.batch.column("source"))
+        counted = {
+            "documents_in": sums(codes, len(sources)),
+            "documents_out": sums(codes[self.kept], len(sources)),
+            "characters_in": sums(codes, len(sources), self.before.characters),
+            "characters_out": sums(codes[self.kept], len(sources), self.after.characters),
+        }
         if self.starts:
-            lengths = pc.binary_length(self.batch.column("payload")).to_numpy(zero_copy_only=False)
-            add(node, ["payload_bytes_in"], int(lengths[mine].sum()))
+            lengths = np.asarray(pc.binary_length(self.batch.column("payload")).to_numpy(zero_copy_only=False))
+            counted["payload_bytes_in"] = sums(codes, len(sources), lengths)
+        for place, source in enumerate(sources):
+            for name, amounts in counted.items():
+                add(node.setdefault(source, {}), [name], amounts[place])
+        self._count_dropped(node)
+        self._count_edits(node)
+
+    def _count_dropped(self, node: Statistics) -> None:
         dropped = self.outcome.dropped
-        for row, position in enumerate(self.dropped):
-            if mine[position]:
-                path = ["dropped", dropped.column("transform")[row].as_py(), dropped.column("reason")[row].as_py()]
-                add(node, [*path, "documents"], 1)
-                add(node, [*path, "characters"], int(self.before[position]))
-        gone = set(self.dropped.tolist())
-        for row, position in enumerate(self.edited.tolist()):
-            if mine[position] and position not in gone:
-                reason = self.outcome.edits.column("reason")[row].as_py()
-                add(node, ["edits", reason, "documents"], 1)
-                add(node, ["edits", reason, "cut"], self.outcome.edits.column("cut")[row].as_py())
-                add(node, ["edits", reason, "inserted"], self.outcome.edits.column("inserted")[row].as_py())
+        source = self.batch.column("source").take(pa.array(self.dropped))
+        rows, codes = combined([source, dropped.column("transform"), dropped.column("reason")])
+        characters = sums(codes, len(rows), self.before.characters[self.dropped])
+        for (name, *path), documents, lost in zip(rows, sums(codes, len(rows)), characters, strict=True):
+            add(node[name], ["dropped", *path, "documents"], documents)
+            add(node[name], ["dropped", *path, "characters"], lost)
 
-    def ledger(self, ordinals: Integers) -> list[LedgerRow]:
-        """Return the ledger rows of this batch and step."""
-        rows = []
-        gone = set(self.dropped.tolist())  # an edit inside a branch that then drops the document went with it
-        for kind, table, positions in (
-            ("dropped", self.outcome.dropped, self.dropped),
-            ("edit", self.outcome.edits, self.edited),
-        ):
-            for values, position in zip(table.to_pylist(), positions, strict=True):
-                if kind == "edit" and position in gone:
-                    continue
-                text = self._text(int(position))
-                columns = {
-                    **values,
-                    "kind": kind,
-                    "evidence": None if values["evidence"] is None else mask_excerpt(values["evidence"]),
-                    "source": self.batch.column("source")[int(position)].as_py(),
-                    "origin": self.batch.column("origin")[int(position)].as_py(),
-                    "characters": int(self.before[position]),
-                    "text_digest": None if text is None else text_digest(text),
-                    "cut": values.get("cut", 0),
-                    "inserted": values.get("inserted", 0),
-                }
-                rows.append((int(ordinals[position]), self.index, columns))
-        return rows
+    def _count_edits(self, node: Statistics) -> None:
+        stay = self._edits_that_stay()
+        source = self.batch.column("source").take(pa.array(self.edited[stay]))
+        rows, codes = combined([source, self.outcome.edits.column("reason").take(pa.array(stay))])
+        cut, inserted = (sums(codes, len(rows), self._edit(name)[stay]) for name in ("cut", "inserted"))
+        for place, (name, reason) in enumerate(rows):
+            amounts = {"documents": sums(codes, len(rows))[place], "cut": cut[place], "inserted": inserted[place]}
+            for what, amount in amounts.items():
+                add(node[name], ["edits", reason, what], amount)
 
-    def _text(self, position: int) -> str | None:
-        return None if self.starts else str(self.batch.column("text")[position].as_py())
+    def ledger(self, ordinals: Integers) -> Iterator[LedgerPart]:
+        """Yield the ledger rows of this batch and step."""
+        stay = self._edits_that_stay()
+        edits = self.outcome.edits.take(pa.array(stay))
+        for kind, rows, places in (("dropped", self.outcome.dropped, self.dropped), ("edit", edits, self.edited[stay])):
+            if rows.num_rows:
+                yield LedgerPart(ordinals[places], self.index, self._ledger_rows(kind, rows, places))
+
+    def _ledger_rows(self, kind: str, rows: pa.RecordBatch, places: Integers) -> pa.RecordBatch:
+        taken, count = pa.array(places), rows.num_rows
+        evidence = [None if value is None else mask_excerpt(value) for value in rows.column("evidence").to_pylist()]
+        given: dict[str, pa.Array] = {
+            **{name: rows.column(name) for name in rows.schema.names},
+            "kind": pa.repeat(pa.scalar(kind, pa.large_string()), count),
+            "evidence": pa.array(evidence, pa.large_string()),
+            "source": self.batch.column("source").take(taken),
+            "origin": self.batch.column("origin").take(taken),
+            "characters": pa.array(self.before.characters[places]),
+            "text_digest": self.before.digests.take(taken),
+        }
+        nothing = {"cut": pa.array(np.zeros(count, np.int64)), "inserted": pa.array(np.zeros(count, np.int64))}
+        given = {**nothing, **given}
+        arrays = [given[f.name] if f.name in given else pa.nulls(count, f.type) for f in LEDGER]
+        return pa.RecordBatch.from_arrays(arrays, schema=LEDGER)
 
     def sample(self, samples: Samples, shows: Callable[[str], bool]) -> None:
         """Offer dropped, nearly dropped and edited documents of this batch to the samples."""
         if self.starts:
             return
-        near = self._positions(self.outcome.near, "near")
-        after = dict(zip(self.kept.tolist(), range(len(self.kept)), strict=True))
-        for kind, table, positions in (
+        for kind, rows, places in (
             ("dropped", self.outcome.dropped, self.dropped),
-            ("near miss", self.outcome.near, near),
+            ("near miss", self.outcome.near, self._positions(self.outcome.near, "near")),
             ("edited", self.outcome.edits, self.edited),
         ):
-            for values, position in zip(table.to_pylist(), positions.tolist(), strict=True):
-                text = self._text(position) or ""
-                digest = text_digest(text)
-                if samples.wants((kind, values["transform"], values["reason"]), digest, values["id"]):
-                    later = self._later(after, position) if kind == "edited" else None
-                    samples.offer(sample_row(kind, values, self.batch, position, digest, shows, later))
+            if rows.num_rows:
+                self._sample(kind, rows, places, samples, shows)
 
-    def _later(self, after: Mapping[int, int], position: int) -> str | None:
-        row = after.get(position)
-        return None if row is None else str(self.outcome.kept.column("text")[row].as_py())
+    def _sample(
+        self, kind: str, rows: pa.RecordBatch, places: Integers, samples: Samples, shows: Callable[[str], bool]
+    ) -> None:
+        groups, codes = combined([rows.column("transform"), rows.column("reason")])
+        digests = self.before.digests.take(pa.array(places))
+        for group, (transform, reason) in enumerate(groups):
+            mine = np.flatnonzero(codes == group)
+            for row in mine[samples.candidates((kind, transform, reason), digests.take(pa.array(mine)))].tolist():
+                values, digest = rows.slice(row, 1).to_pylist()[0], digests[row].as_py()
+                if samples.wants((kind, transform, reason), digest, values["id"]):
+                    place = int(places[row])
+                    later = self._later(place) if kind == "edited" else None
+                    samples.offer(sample_row(kind, values, self.batch, place, digest, shows, later))
+
+    def _later(self, place: int) -> str | None:
+        row = int(np.searchsorted(self.kept, place))
+        there = row < len(self.kept) and self.kept[row] == place
+        return str(self.outcome.kept.column("text")[row].as_py()) if there else None
 
 
 def sample_row(

@@ -17,10 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from blake3 import blake3
 
+from transforms.many_digests import digests_of
 from transforms.outcome import canonical_json
 
 CHUNK: Final = 4 << 20
 MODULUS: Final = 1 << 256
+ID_CONTEXT: Final = b"curate document id 1\0"
+"""What the bytes that an id digests begin with."""
 
 
 def digest_bytes(content: bytes) -> str:
@@ -62,19 +65,20 @@ def document_id(source: str, *natural_key: bytes | str | int) -> bytes:
 
 def id_prefix(source: str, *natural_key: bytes | str | int) -> blake3:
     """Return what the ids of documents of `source` share whose natural keys begin alike; see `id_after`."""
-    prefix = blake3(b"curate document id 1\0")
-    prefix.update(b"".join(map(_id_part, (source, *natural_key))))
+    prefix = blake3(ID_CONTEXT)
+    prefix.update(b"".join(map(id_part, (source, *natural_key))))
     return prefix
 
 
 def id_after(prefix: blake3, *rest: bytes | str | int) -> bytes:
     """Return the id whose natural key goes on with `rest`."""
     hasher = prefix.copy()
-    hasher.update(b"".join(map(_id_part, rest)))
+    hasher.update(b"".join(map(id_part, rest)))
     return hasher.digest(16)
 
 
-def _id_part(part: bytes | str | int) -> bytes:
+def id_part(part: bytes | str | int) -> bytes:
+    """Return what stands for one part in the bytes that an id digests: its length, its type, itself."""
     data = part if isinstance(part, bytes) else str(part).encode()
     return len(data).to_bytes(8, "little") + type(part).__name__.encode() + b"\0" + data
 
@@ -139,7 +143,7 @@ class _ColumnDigest:
             self.lengths.update(pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64()).to_numpy().tobytes())
             self.children[0].update(array.flatten())
         elif pa.types.is_fixed_size_binary(kind):
-            self.values.update(b"".join(value or bytes(kind.byte_width) for value in array.to_pylist()))
+            self.values.update(_fixed_values(array, kind.byte_width, valid))
         elif logical_type(kind) in ("string", "binary"):
             lengths, data = _variable_buffers(array)
             self.lengths.update(lengths.tobytes())
@@ -152,14 +156,24 @@ class _ColumnDigest:
         return blake3(b"".join(parts + [child.digest() for child in self.children])).digest()
 
 
-def _variable_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int64], bytes]:
-    filled = pc.fill_null(array, b"" if "binary" in str(array.type) else "")
+def _variable_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int64], memoryview]:
+    """Return the length of each value, 0 for nulls, and their bytes one after the other: a view where no null is."""
+    filled = pc.fill_null(array, b"" if "binary" in str(array.type) else "") if array.null_count else array
     large = filled.cast(pa.large_binary())
+    if not len(large):
+        return np.zeros(0, np.int64), memoryview(b"")
     offsets = np.frombuffer(large.buffers()[1], np.int64)[large.offset : large.offset + len(large) + 1]
-    if not len(large) or offsets[0] == offsets[-1]:
-        return np.zeros(len(large), np.int64), b""
-    data: bytes = large.buffers()[2][int(offsets[0]) : int(offsets[-1])].to_pybytes()
-    return np.diff(offsets), data
+    if offsets[0] == offsets[-1]:
+        return np.zeros(len(large), np.int64), memoryview(b"")
+    return np.diff(offsets), memoryview(large.buffers()[2])[int(offsets[0]) : int(offsets[-1])]
+
+
+def _fixed_values(array: pa.Array, width: int, valid: npt.NDArray[np.uint8]) -> memoryview:
+    """Return the bytes of fixed-width values, zeros for nulls: a view where no null is."""
+    if not len(array) or not width:
+        return memoryview(b"")
+    data = np.frombuffer(array.buffers()[1], np.uint8, width * len(array), width * array.offset).reshape(-1, width)
+    return (data if valid.all() else data * valid[:, None]).reshape(-1).data
 
 
 def _fixed_bytes(array: pa.Array, kind: pa.DataType) -> bytes:
@@ -213,6 +227,14 @@ def sum_digests(digests: Iterable[bytes]) -> str:
     """
     total = sum(int.from_bytes(blake3(digest).digest(), "little") for digest in digests)
     return f"{total % MODULUS:064x}"
+
+
+def sum_digest_rows(digests: npt.NDArray[np.uint8]) -> int:
+    """Return the number that `sum_digests` writes, of digests given as the rows of an array."""
+    count, width = digests.shape
+    bounds = np.arange(count + 1, dtype=np.int64) * width
+    words = digests_of(np.ascontiguousarray(digests).reshape(-1), bounds).view("<u4").astype(np.uint64)
+    return sum(int(total) << 32 * place for place, total in enumerate(words.sum(axis=0).tolist())) % MODULUS
 
 
 def add_sums(left: str, right: str) -> str:

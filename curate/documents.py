@@ -1,44 +1,38 @@
 """The document-wise job: one unit of input through reading and a chain of transforms into one shard.
 
-Memory: the batch in hand, one row group of the writer, and 32 bytes per record of a keyed source. Whatever the batch
-size, a unit gives the same bytes.
+Memory: the batch in hand, one row group of each file that is written, and what a keyed source remembers of its records.
+Rows and ledger go to spool files as they come. Whatever the batch size, a unit gives the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from curate.accounting import Accountant, ConservationError, LedgerRow, Step
+from curate.accounting import Accountant, ConservationError, LedgerPart, Step, in_order
 from curate.conservation import check_documents
 from curate.digests import digest_file
 from curate.inputs import FileUnit, open_hashed
+from curate.isolation.guard import NO_GUARD, Guard, GuardedShard, Settled
 from curate.jobs import Item
 from curate.kept import Kept
 from curate.ledger import LEDGER, SAMPLES
-from curate.quarantine import Quarantine, read_quarantine
-from curate.readers.chunks import CHUNK_ROWS, Chunk, chunks_of
+from curate.parquet_batches import file_batches, open_parquet
+from curate.readers.chunks import CHUNK_ROWS, RECORD_KEYS, Chunk, chunks_of
 from curate.readers.open import read_events
 from curate.readers.reader import Reader
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_receipt, shard_folder
 from curate.samples import Samples
 from curate.statistics import Statistics, merge
 from curate.store import Store, StoreError
-from curate.writer import Written, write_parquet
+from curate.writer import TableWriter, Written
 from transforms.outcome import canonical_json, rows
 from transforms.pii import mask_excerpt
-
-RECORD_KEYS = pa.schema(
-    [pa.field("id", pa.binary(16), nullable=False), pa.field("record", pa.binary(16), nullable=False)]
-)
-"""Schema of `keys.parquet`: ids and record digests of a keyed source, to see a record that two files hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +54,7 @@ class DocumentJob:
         reader: how file units are read; None when the units are upstream shards.
         forbids: sources whose texts may not be shown.
         chunk_rows: rows per batch; changes no output.
+        guard: how steps are kept from taking the worker down.
     """
 
     store: Store
@@ -69,16 +64,26 @@ class DocumentJob:
     schema: pa.Schema
     forbids: frozenset[str]
     chunk_rows: int = CHUNK_ROWS
+    guard: Guard = NO_GUARD
 
     def run(self, item: Item) -> int:
         """Make the shard of one unit and return how many documents it read."""
-        quarantine = read_quarantine(self.store, item.key)
-        shard = _Shard(self, item, quarantine)
-        with ExitStack() as stack:
-            with _Chunks(self, item.unit) as chunks:  # left before publishing: leaving checks the file's digest
-                shard.write(stack, chunks)
-            shard.publish()
+        settled = Settled.AGAIN
+        while settled is Settled.AGAIN:
+            label = f"{self.name}, {item.label}"
+            guarded = GuardedShard(self.store, item.key, label, self.steps, self.guard, self.shows)
+            shard = _Shard(self, item, guarded)
+            with ExitStack() as stack:
+                with _Chunks(self, item.unit) as chunks:  # left before publishing: leaving checks the file's digest
+                    shard.write(stack, chunks)
+                settled = guarded.settle()
+                if settled is Settled.PUBLISH:
+                    shard.publish()
         return shard.documents
+
+    def shows(self, source: str) -> bool:
+        """Return whether texts of `source` may be shown."""
+        return source not in self.forbids
 
 
 class _Chunks:
@@ -118,8 +123,8 @@ def read_shard(store: Store, key: str, chunk_rows: int = CHUNK_ROWS) -> Iterator
         folder = store.url(shard_folder(key))
         raise StoreError(f"{store.url(name)} is missing or damaged: remove {folder} and run the recipe again")
     first = 0
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=chunk_rows):
+    with open_parquet(path) as file:
+        for batch in file_batches(file, chunk_rows):
             ordinals = np.arange(first, first + batch.num_rows, dtype=np.int64)
             yield Chunk(batch, ordinals, [], {})
             first += batch.num_rows
@@ -130,119 +135,91 @@ def read_shard(store: Store, key: str, chunk_rows: int = CHUNK_ROWS) -> Iterator
 class _Shard:
     """Books and files of one shard while it is made."""
 
-    def __init__(self, job: DocumentJob, item: Item, quarantine: Quarantine) -> None:
-        self.job, self.item, self.quarantine = job, item, quarantine
+    def __init__(self, job: DocumentJob, item: Item, guarded: GuardedShard) -> None:
+        self.job, self.item, self.guarded = job, item, guarded
         self.samples = Samples()
-        self.accountant = Accountant(job.steps, self.samples, self._shows)
+        self.accountant = Accountant(guarded.steps, self.samples, job.shows)
         self.statistics: Statistics = {}
         self.kept = Kept()
         self.documents = 0
-        self.ledger: list[pa.RecordBatch] = []
-        self.keys: list[tuple[bytes, bytes]] = []
         self.files: dict[str, FileEntry] = {}
+        self.tables: dict[str, tuple[Path, TableWriter]] = {}
         self.spooled: dict[str, tuple[Path, Written]] = {}
 
-    def _shows(self, source: str) -> bool:
-        return source not in self.job.forbids
-
     def write(self, stack: ExitStack, chunks: Iterator[Chunk]) -> None:
-        """Write part, ledger, samples and keys to spool files."""
-        part = stack.enter_context(self.job.store.spool())
-        written = write_parquet(part, self._kept_rows(chunks), self.job.schema)
-        self.spooled["part.parquet"] = (part, written)
-        for name, schema, batches in (
-            ("dropped.parquet", LEDGER, self.ledger),
-            ("samples.parquet", SAMPLES, [self.samples.batch()]),
-            ("keys.parquet", RECORD_KEYS, [rows(RECORD_KEYS, [{"id": i, "record": r} for i, r in self.keys])]),
-        ):
-            path = stack.enter_context(self.job.store.spool())
-            self.spooled[name] = (path, write_parquet(path, batches, schema))
-
-    def _kept_rows(self, chunks: Iterable[Chunk]) -> Iterator[pa.RecordBatch]:
+        """Write part, ledger, samples and keys to spool files, those that have rows."""
         for chunk in chunks:
-            self.keys.extend(chunk.keys)
-            self.statistics = merge(self.statistics, {"reading": chunk.counts} if chunk.counts else {})
-            self.documents += chunk.rows.num_rows
-            batch, ordinals, ledger = chunk.rows, chunk.ordinals, self._losses(chunk)
-            outcome = self.quarantine.apply(batch)
-            if outcome is not None:
-                batch, ordinals = self._drop_quarantined(batch, ordinals, outcome, ledger)
-            batch, ordinals, more = self.accountant.run(batch, ordinals)
-            ledger = sorted([*ledger, *more], key=lambda row: row[:2])
-            if ledger:
-                self.ledger.append(rows(LEDGER, [columns for _, _, columns in ledger]))
-            if batch.schema.remove_metadata() != self.job.schema:
-                raise ConservationError(
-                    f"{self.item.label}: rows have {batch.schema}, the stage declares {self.job.schema}"
-                )
-            self.kept.count(batch, self.samples, self._shows)
-            if batch.num_rows:
-                yield batch
+            self._write_chunk(stack, chunk)
+        self._add(stack, "samples.parquet", self.samples.batch())
+        self.spooled = {name: (path, writer.close()) for name, (path, writer) in self.tables.items()}
 
-    def _drop_quarantined(
-        self, batch: pa.RecordBatch, ordinals: Any, outcome: Any, ledger: list[LedgerRow]
-    ) -> tuple[pa.RecordBatch, Any]:
-        step = Accountant([Step("quarantine", _Fixed(outcome))], Samples(), self._shows)
-        batch, ordinals, more = step.run(batch, ordinals)
-        ledger.extend((ordinal, -1, columns) for ordinal, _, columns in more)
-        counted = step.statistics["00"]["sources"]  # only what is dropped: the rest depends on batches
-        sources = {source: {"dropped": flow["dropped"]} for source, flow in counted.items() if "dropped" in flow}
-        self.statistics = merge(self.statistics, {"quarantine": {"name": "quarantine", "sources": sources}})
-        return batch, ordinals
+    def _add(self, stack: ExitStack, name: str, rows: pa.RecordBatch | None) -> None:
+        if rows is None or not rows.num_rows:
+            return
+        if name not in self.tables:
+            path = stack.enter_context(self.job.store.spool())
+            self.tables[name] = path, TableWriter(path, self.schemas[name])
+            stack.callback(self.tables[name][1].abandon)
+        self.tables[name][1].write(rows)
 
-    def _losses(self, chunk: Chunk) -> list[LedgerRow]:
-        reader = self.job.reader
-        if reader is None:
-            return []
-        return [
-            (
-                loss.ordinal,
-                -2,
-                {
-                    "kind": loss.kind,
-                    "id": loss.id,
-                    "source": reader.source,
-                    "origin": loss.origin,
-                    "transform": f"read_{reader.format}",
-                    "reason": loss.reason,
-                    "evidence": None if loss.detail is None else _detail(loss.detail),
-                    "characters": 0,
-                    "cut": 0,
-                    "inserted": 0,
-                },
+    @property
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns of each file."""
+        return {
+            "part.parquet": self.job.schema,
+            "dropped.parquet": LEDGER,
+            "samples.parquet": SAMPLES,
+            "keys.parquet": RECORD_KEYS,
+        }
+
+    def _write_chunk(self, stack: ExitStack, chunk: Chunk) -> None:
+        self.statistics = merge(self.statistics, {"reading": chunk.counts} if chunk.counts else {})
+        self.documents += chunk.rows.num_rows
+        passed = self.accountant.run(chunk.rows, chunk.ordinals)
+        if passed.rows.schema.remove_metadata() != self.job.schema:
+            raise ConservationError(
+                f"{self.item.label}: rows have {passed.rows.schema}, the stage declares {self.job.schema}"
             )
+        self.kept.count(passed.rows, passed.measures, self.samples, self.job.shows)
+        self._add(stack, "keys.parquet", chunk.keys)
+        self._add(stack, "dropped.parquet", in_order([*self._losses(chunk), *passed.ledger]))
+        self._add(stack, "part.parquet", passed.rows)
+
+    def _losses(self, chunk: Chunk) -> list[LedgerPart]:
+        reader = self.job.reader
+        if reader is None or not chunk.losses:
+            return []
+        lost = [
+            {
+                "kind": loss.kind,
+                "id": loss.id,
+                "source": reader.source,
+                "origin": loss.origin,
+                "transform": f"read_{reader.format}",
+                "reason": loss.reason,
+                "evidence": None if loss.detail is None else _detail(loss.detail),
+                "characters": 0,
+                "cut": 0,
+                "inserted": 0,
+            }
             for loss in chunk.losses
         ]
+        return [LedgerPart(np.array([loss.ordinal for loss in chunk.losses], np.int64), -1, rows(LEDGER, lost))]
 
     def publish(self) -> None:
         """Publish the files that hold rows, then the receipt."""
         folder = shard_folder(self.item.key)
-        for name, (path, written) in self.spooled.items():
-            if written.rows:
-                size = path.stat().st_size
-                digest = self.job.store.publish(path, f"{folder}/{name}")
-                self.files[name] = FileEntry(size, digest, written.rows, written.content)
+        for name in sorted(self.spooled, key=list(self.schemas).index):
+            path, written = self.spooled[name]
+            size = path.stat().st_size
+            digest = self.job.store.publish(path, f"{folder}/{name}")
+            self.files[name] = FileEntry(size, digest, written.rows, written.content, written.bytes)
         statistics = {**self.statistics, "steps": self.accountant.statistics, **self.kept.statistics()}
         receipt = Receipt(
-            self.item.key, self.job.name, self.item.unit.described(), self.files, statistics, self.quarantine.digest
+            self.item.key, self.job.name, self.item.unit.described(), self.files, statistics, self.guarded.digest
         )
         check_documents(receipt, self.item.label)
         publish_receipt(self.job.store, receipt)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fixed:
-    """A transform whose outcome is known."""
-
-    outcome: Any
-    version: ClassVar[int] = 1
-    libraries: ClassVar[tuple[str, ...]] = ()
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
-
-    def apply(self, batch: pa.RecordBatch) -> Any:
-        return self.outcome
 
 
 def _detail(detail: str) -> str:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from curate.accounting import sample_row
+from curate.digests import MODULUS, sum_digest_rows
+from curate.measures import Integers, Measures, bytes_of, combined, sums
 from curate.samples import Samples
-from curate.statistics import Statistics, add, distinct, least, length_bin, text_sum
-from transforms.duplicates import text_digests
+from curate.statistics import LENGTH_EDGES, Statistics, add, distinct, least, length_bin
 
-Key = TypeVar("Key", bound=Hashable)
+LENGTH_BINS: Final = tuple(length_bin(edge) for edge in (0, *LENGTH_EDGES))
+"""Names of the bins of the histogram of lengths, by how many edges lie at or below a length."""
 
 
 class Kept:
@@ -23,47 +24,47 @@ class Kept:
     def __init__(self) -> None:
         self.counts: Statistics = {}
         self.hosts: dict[str, Statistics] = {}
-        self.digests: list[bytes] = []
+        self.documents = self.sum = 0
 
-    def count(self, batch: pa.RecordBatch, samples: Samples, shows: Any) -> None:
+    def count(self, batch: pa.RecordBatch, measures: Measures, samples: Samples, shows: Callable[[str], bool]) -> None:
         """Add the documents of `batch`, and offer them as samples of what is kept."""
-        if batch.schema.get_field_index("text") < 0:
+        if batch.schema.get_field_index("text") < 0 or not batch.num_rows:
             return
-        digests = text_digests(batch.column("text")).to_pylist()
-        sizes = pc.utf8_length(batch.column("text")).to_pylist()
-        self.digests.extend(digests)
+        sizes = measures.characters
+        self.documents += batch.num_rows
+        self.sum = (self.sum + sum_digest_rows(bytes_of(measures.digests))) % MODULUS
         self._count_groups(batch, sizes)
         self._count_rights(batch, sizes)
         self._count_hosts(batch, sizes)
-        for position, (digest, identity) in enumerate(zip(digests, batch.column("id").to_pylist(), strict=True)):
-            if samples.wants(("kept", "", ""), digest, identity):
-                samples.offer(sample_row("kept", {}, batch, position, digest, shows))
+        for row in samples.candidates(("kept", "", ""), measures.digests):
+            digest = measures.digests[row].as_py()
+            if samples.wants(("kept", "", ""), digest, batch.column("id")[row].as_py()):
+                samples.offer(sample_row("kept", {}, batch, row, digest, shows))
 
-    def _count_groups(self, batch: pa.RecordBatch, sizes: list[int]) -> None:
-        sources = batch.column("source").to_pylist()
+    def _count_groups(self, batch: pa.RecordBatch, sizes: Integers) -> None:
         for name in ("source", "language", "licence", "topic"):
             if batch.schema.get_field_index(name) >= 0:
-                for value, counted in totals(batch.column(name).to_pylist(), sizes).items():
-                    group = ["nulls", name] if value is None else ["groups", name, str(value)]
-                    self._add(group, counted)
-        bins = [length_bin(size) for size in sizes]
-        for (source, edge), count in Counter(zip(sources, bins, strict=True)).items():
-            add(self.counts, ["lengths", source, edge], count)
+                for (value,), counted in totals([batch.column(name)], sizes):
+                    self._add(["nulls", name] if value is None else ["groups", name, str(value)], counted)
+        bins = pa.array(np.searchsorted(LENGTH_EDGES, sizes, side="right"))
+        for (source, place), (documents, _) in totals([batch.column("source"), bins], sizes):
+            add(self.counts, ["lengths", source, LENGTH_BINS[place]], documents)
 
-    def _count_rights(self, batch: pa.RecordBatch, sizes: list[int]) -> None:
-        columns = [batch.column(name).to_pylist() for name in ("source", "licence", "licence_basis")]
-        for path, counted in totals(zip(*columns, strict=True), sizes).items():
+    def _count_rights(self, batch: pa.RecordBatch, sizes: Integers) -> None:
+        columns = [batch.column(name) for name in ("source", "licence", "licence_basis")]
+        for path, counted in totals(columns, sizes):
             self._add(["rights", *path], counted)
         optout = batch.column("optout")
         for item, values in zip(optout.type, optout.flatten(), strict=True):
-            for (source, value), count in Counter(zip(columns[0], values.to_pylist(), strict=True)).items():
-                add(self.counts, ["optout", source, item.name, value], count)
+            for (source, value), (documents, _) in totals([columns[0], values], sizes):
+                add(self.counts, ["optout", source, item.name, value], documents)
 
-    def _count_hosts(self, batch: pa.RecordBatch, sizes: list[int]) -> None:
+    def _count_hosts(self, batch: pa.RecordBatch, sizes: Integers) -> None:
         if batch.schema.get_field_index("url") < 0:
             return
-        hosts = [None if url is None else host_of(url) for url in batch.column("url").to_pylist()]
-        for host, (documents, characters) in totals(hosts, sizes).items():
+        urls = batch.column("url").to_pylist()
+        hosts = pa.array([None if url is None else host_of(url) for url in urls], pa.large_string())
+        for (host,), (documents, characters) in totals([hosts], sizes):
             if host is not None:
                 add(self.hosts, [host, "documents"], documents)
                 add(self.hosts, [host, "characters"], characters)
@@ -74,23 +75,18 @@ class Kept:
 
     def statistics(self) -> Statistics:
         """Return the counters, the hosts (exact for the lowest digests, and how many there are), and the texts."""
-        if not self.digests:
-            return {"texts": {"count": 0, "multiset": text_sum([])}}
         hosts = {"most": least(self.hosts), "distinct": distinct(host.encode() for host in self.hosts)}
         return {
             **self.counts,
             **({"hosts": hosts} if self.hosts else {}),  # 8 kB of registers in each receipt
-            "texts": {"count": len(self.digests), "multiset": text_sum(self.digests)},
+            "texts": {"count": self.documents, "multiset": {"sum": f"{self.sum:064x}"}},
         }
 
 
-def totals(keys: Iterable[Key], sizes: Sequence[int]) -> dict[Key, tuple[int, int]]:
-    """Return key → (how often it stands, the sum of its sizes)."""
-    found: dict[Key, tuple[int, int]] = {}
-    for key, size in zip(keys, sizes, strict=True):
-        count, total = found.get(key, (0, 0))
-        found[key] = (count + 1, total + size)
-    return found
+def totals(columns: Sequence[pa.Array], sizes: Integers) -> Iterator[tuple[tuple[Any, ...], tuple[int, int]]]:
+    """Yield each different row of `columns` with how often it stands and the sum of its sizes."""
+    rows, codes = combined(columns)
+    yield from zip(rows, zip(sums(codes, len(rows)), sums(codes, len(rows), sizes), strict=True), strict=True)
 
 
 def host_of(url: str) -> str:

@@ -19,7 +19,7 @@ from curate.inputs import FileUnit
 from curate.ledger import LEDGER
 from curate.readers.chunks import build_rows
 from curate.readers.events import End, Gap, Read, Refused, Structural
-from curate.readers.open import read_events
+from curate.readers.open import read_records
 from curate.readers.reader import Reader, declared_columns
 from curate.receipts import read_manifest
 from curate.run import open_result
@@ -78,7 +78,7 @@ def _plain(value: Any) -> str:
 def _events(path: Path, reader: Reader) -> Iterator[Any]:
     unit = FileUnit(path.parent, path.name, path.stat().st_size, "")
     with path.open("rb") as file:
-        yield from read_events(reader, file, unit)
+        yield from read_records(reader, file, unit)
 
 
 def _look_archive(path: Path, count: int) -> Iterator[str]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from curate.ledger import SAMPLES
+from transforms.duplicates import leading_bits
 from transforms.outcome import rows
 from transforms.pii import mask_excerpt
 
@@ -54,6 +56,16 @@ class Samples:
         """Return whether `offer` would keep this document: ask before making an excerpt."""
         held = self._held.get(key)
         return held is None or len(held) < PER_REASON or (text_digest, identity) < self._highest[key]
+
+    def candidates(self, key: _Key, digests: pa.FixedSizeBinaryArray) -> list[int]:
+        """Return the few of these documents that `wants` can say yes to, whatever their ids: ask it for each."""
+        if not len(digests):
+            return []
+        leading = leading_bits(digests)
+        bound = np.partition(leading, PER_REASON - 1)[PER_REASON - 1] if len(leading) > PER_REASON else leading.max()
+        if len(self._held.get(key, ())) == PER_REASON:
+            bound = min(bound, np.uint64(int.from_bytes(self._highest[key][0][:8], "big")))
+        return [int(row) for row in np.flatnonzero(leading <= bound)]
 
     def offer(self, row: Mapping[str, Any]) -> None:
         """Keep `row` (columns of `SAMPLES`) if its text digest is among the lowest."""

@@ -23,7 +23,7 @@ from curate.inputs import FileUnit, place_of
 from curate.products import Caches
 from curate.readers.chunks import build_rows
 from curate.readers.events import Read
-from curate.readers.open import read_events
+from curate.readers.open import read_records
 from curate.readers.reader import Reader
 from curate.receipts import shard_folder
 from curate.stages import DocumentStage, Stage, Stages, WideStage, fit_to
@@ -170,7 +170,7 @@ def _record(reader: Reader, row: Mapping[str, Any]) -> pa.RecordBatch:
         raise StoreError(f"{path} is no longer there: give the root that it was read from")
     unit = FileUnit(reader.root, origin["uri"], source.size(origin["uri"]), "")
     with source.open(origin["uri"]) as file:
-        for event in read_events(reader, file, unit):
+        for event in read_records(reader, file, unit):
             if isinstance(event, Read) and (event.place, event.offset, event.part) == place:
                 return build_rows(reader, [row["id"]], [dict(origin)], [event.values])
     raise StoreError(f"{path} has no record at {origin['place']} {origin['offset']}: the file was changed")

@@ -56,41 +56,92 @@ def _value_bytes(array: pa.Array) -> npt.NDArray[np.int64]:
     return np.full(len(array), max(1, int(kind.bit_width) // 8), np.int64)
 
 
-def cut_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `batches` in batches that close as soon as they hold `limit` logical bytes."""
-    pending: list[pa.RecordBatch] = []
-    held = 0
-    for batch in batches:
+class RowCutter:
+    """Cuts rows that come in batches into groups that close as soon as they hold `limit` logical bytes."""
+
+    def __init__(self, limit: int) -> None:
+        """Start with no rows; `bytes` counts the logical bytes of all rows that came."""
+        self.limit, self.bytes = limit, 0
+        self._pending: list[pa.RecordBatch] = []
+        self._held = 0
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the groups that close with the rows of `batch`; to be read to its end."""
         ends = np.cumsum(row_bytes(batch))
         start = 0
         while start < batch.num_rows:
             before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + limit - held)) + 1
-            pending.append(batch.slice(start, stop - start))
+            stop = int(np.searchsorted(ends, before + self.limit - self._held)) + 1
+            self._pending.append(batch.slice(start, stop - start))
             if stop > batch.num_rows:
-                held += int(ends[-1]) - before
+                self._held += int(ends[-1]) - before
                 break
-            yield pa.concat_batches(pending)
-            pending, held, start = [], 0, stop
-    if pending:
-        yield pa.concat_batches(pending)
+            yield from self.rest()
+            start = stop
+        self.bytes += int(ends[-1]) if len(ends) else 0
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Yield the group that is not full, if it has rows."""
+        if self._pending:
+            yield pa.concat_batches(self._pending)
+        self._pending, self._held = [], 0
 
 
-def write_parquet(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Written:
-    """Write `batches` of `schema` to `path` and return what was written.
+def cut_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `batches` in batches that close as soon as they hold `limit` logical bytes."""
+    cutter = RowCutter(limit)
+    for batch in batches:
+        yield from cutter.add(batch)
+    yield from cutter.rest()
 
-    The file is complete only when this returns: on an exception the caller throws the spool file away.
+
+class TableWriter:
+    """Writes one Parquet file from batches that come one by one.
+
+    The file is complete only when `close` returns: on an exception the caller throws the spool file away.
     """
-    schema = schema.remove_metadata()
-    digest = ContentDigest(schema)
-    rows = size = 0
-    writer = pq.ParquetWriter(path, schema, compression="zstd", compression_level=3, use_dictionary=False)
+
+    def __init__(self, path: Path, schema: pa.Schema, group_bytes: int = ROW_GROUP_BYTES) -> None:
+        """Create the file `path` for rows of `schema`, whose metadata is left out.
+
+        `group_bytes` are the logical bytes of a row group, one number for each kind of file.
+        """
+        self.schema = schema.remove_metadata()
+        self._digest = ContentDigest(self.schema)
+        self._cutter = RowCutter(group_bytes)
+        self._rows = 0
+        self._file = pq.ParquetWriter(path, self.schema, compression="zstd", compression_level=3, use_dictionary=False)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of `batch`."""
+        for group in self._cutter.add(batch):
+            self._write(group)
+
+    def _write(self, group: pa.RecordBatch) -> None:
+        self._digest.update(group)
+        self._rows += group.num_rows
+        self._file.write_table(pa.Table.from_batches([group], self.schema), row_group_size=max(1, group.num_rows))
+
+    def close(self) -> Written:
+        """Write what is left, close the file, and return what was written."""
+        for group in self._cutter.rest():
+            self._write(group)
+        self.abandon()
+        return Written(self._rows, self._cutter.bytes, self._digest.hexdigest())
+
+    def abandon(self) -> None:
+        """Close the file as it is; nothing where it is closed."""
+        self._file.close()
+
+
+def write_parquet(
+    path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema, group_bytes: int = ROW_GROUP_BYTES
+) -> Written:
+    """Write `batches` of `schema` to `path` and return what was written; see `TableWriter`."""
+    writer = TableWriter(path, schema, group_bytes)
     try:
-        for group in cut_rows(batches, ROW_GROUP_BYTES):
-            digest.update(group)
-            rows += group.num_rows
-            size += int(row_bytes(group).sum())
-            writer.write_table(pa.Table.from_batches([group], schema), row_group_size=max(1, group.num_rows))
+        for batch in batches:
+            writer.write(batch)
+        return writer.close()
     finally:
-        writer.close()
-    return Written(rows, size, digest.hexdigest())
+        writer.abandon()

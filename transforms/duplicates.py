@@ -13,18 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from blake3 import blake3
 
 from transforms.kernels import kernel
+from transforms.many_digests import short_digests
 from transforms.minhash import Sets
-from transforms.schema import ID
 from transforms.segmentation import text_buffers
 
 Hashes = npt.NDArray[np.uint64]
@@ -61,10 +59,7 @@ class Survivors:
 
 def text_digests(text: pa.LargeStringArray) -> pa.FixedSizeBinaryArray:
     """Return 16 bytes of BLAKE3 of each text's UTF-8 bytes: equal digests, equal texts. A null counts as empty."""
-    data, bounds = text_buffers(text)
-    places, content = bounds.tolist(), data.data
-    digests = b"".join([blake3(content[i:j]).digest(16) for i, j in pairwise(places)])
-    return cast("pa.FixedSizeBinaryArray", pa.Array.from_buffers(ID, len(text), [None, pa.py_buffer(digests)]))
+    return short_digests(*text_buffers(text))
 
 
 def leading_bits(digests: pa.FixedSizeBinaryArray) -> Hashes:

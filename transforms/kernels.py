@@ -11,9 +11,12 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -34,9 +37,35 @@ def kernel(function: F) -> F:
 
     Pass `np.int64(…)` rather than literals and keep argument types fixed: numba compiles once per set of types.
     """
+    return _compiled(function)
+
+
+def inlined(function: F) -> F:
+    """Compile `function` as a part of each kernel that calls it: a loop over calls can then become vector code."""
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, **options: bool) -> F:
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())
     try:
-        return cast(F, numba.njit(cache=True, nogil=True)(function))
+        return cast(F, numba.njit(cache=True, nogil=True, **options)(function))
     finally:
         numba.config.CACHE_DIR = previous
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(context: Any, data: Any, place: Any) -> Any:
+    """Ask for data[place], which need not be there, to be in the processor's cache soon. It changes nothing."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(data)(context, builder, arguments[0])
+        address = builder.gep(array.data, [arguments[1]])
+        pointer = builder.bitcast(address, cgutils.voidptr_t)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [pointer, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(data, place), generate

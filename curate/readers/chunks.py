@@ -1,7 +1,8 @@
 """From events of a reader to chunks of rows: ids, rights and `extra` are set here, once for all formats.
 
-A chunk closes after `CHUNK_ROWS` rows or `CHUNK_BYTES` of values; where it closes changes no output. Memory: a chunk,
-and for keyed sources 32 bytes for each record of the unit (to see a record that comes twice).
+A chunk closes after `CHUNK_ROWS` rows or `CHUNK_BYTES` of values; where it closes changes no output. Rows that come as
+columns stay columns. Memory: a chunk, and for keyed sources `SEEN_BYTES` for each record of the unit (to see a record
+that comes twice).
 """
 
 from __future__ import annotations
@@ -13,16 +14,24 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from blake3 import blake3
 
 from curate.digests import document_id, id_after, id_prefix
-from curate.readers.events import End, Event, Gap, Read, Refused, Structural
+from curate.readers.columns import key_ids, place_ids, record_digests, row_origins, rows_of
+from curate.readers.events import End, Event, Gap, Read, Refused, Rows, Structural
 from curate.readers.reader import Reader
 from curate.statistics import Statistics, add
-from transforms.schema import ID, NOT_CHECKED, OPTOUT, ORIGIN, UNKNOWN
+from transforms.outcome import rows as rows_from
+from transforms.schema import ID, ORIGIN
 
 CHUNK_ROWS: Final = 4096
-CHUNK_BYTES: Final = 32 << 20
+CHUNK_BYTES: Final = 8 << 20
+
+RECORD_KEYS: Final = pa.schema(
+    [pa.field("id", pa.binary(16), nullable=False), pa.field("record", pa.binary(16), nullable=False)]
+)
+"""Schema of `keys.parquet`: ids and record digests of a keyed source, to see a record that two files hold."""
 
 
 class InputError(RuntimeError):
@@ -49,7 +58,7 @@ class Chunk:
     ordinals: npt.NDArray[np.int64]
     losses: list[Loss]
     counts: Statistics
-    keys: list[tuple[bytes, bytes]] = field(default_factory=list)  # (id, digest of the record) of keyed sources
+    keys: pa.RecordBatch = field(default_factory=lambda: rows_from(RECORD_KEYS, []))  # of keyed sources
 
 
 def chunks_of(
@@ -65,8 +74,14 @@ def chunks_of(
         InputError: the reader's events do not add up to the file, or a keyed record comes twice with other bytes.
     """
     assembler = _Assembler(reader, path, repeats)
-    for ordinal, event in enumerate(events):
-        assembler.take(event, ordinal)
+    for event in events:
+        if isinstance(event, Rows):
+            if assembler.pending:
+                yield assembler.close()
+            for part in event.cut(rows):
+                yield assembler.columns(part)
+            continue
+        assembler.take(event)
         if len(assembler.values) >= rows or assembler.size >= CHUNK_BYTES or len(assembler.losses) >= rows:
             yield assembler.close()
     yield assembler.close()
@@ -80,6 +95,7 @@ class _Assembler:
         self.sums: dict[str, int] = {}
         self.totals: dict[str, int] = {}
         self.prefixes: dict[str, blake3] = {}
+        self.ordinal = 0
         self._start()
 
     def _start(self) -> None:
@@ -93,45 +109,53 @@ class _Assembler:
         self.size = self.records = 0
         self.lengths: dict[str, int] = {}
 
-    def take(self, event: Event, ordinal: int) -> None:
+    @property
+    def pending(self) -> bool:
+        """Whether anything waits for its chunk to be closed."""
+        return bool(self.values or self.losses or self.counts)
+
+    def take(self, event: Read | Refused | Structural | Gap | End) -> None:
+        ordinal = self.ordinal
+        self.ordinal += 1
         if isinstance(event, End):
             self.totals[event.place] = self.totals.get(event.place, 0) + event.total
             self._count("total", event.place, event.total)
             return
         if not isinstance(event, Read) or event.part == 0:
             self.sums[event.place] = self.sums.get(event.place, 0) + event.length
-        origin = {
-            "uri": self.path,
-            "place": event.place,
-            "offset": event.offset,
-            "length": event.length,
-            "part": event.part if isinstance(event, Read) else 0,
-        }
+        origin = self._origin(event.place, event.offset, event.length, event.part if isinstance(event, Read) else 0)
         if isinstance(event, Read):
             self._take_record(event, origin, ordinal)
         elif isinstance(event, Refused):
-            identity = self._id(event.key, origin)
-            self.losses.append(Loss(ordinal, "dropped", identity, origin, event.reason, event.detail))
-            self._count_of("refused", event.reason, event)
+            self._lose("refused", event, ordinal, self._id(event.key, origin), origin, event.reason, event.detail)
         elif isinstance(event, Gap):
-            self.losses.append(Loss(ordinal, "gap", None, origin, event.reason, event.detail))
-            self._count_of("gaps", event.reason, event)
+            self._lose("gaps", event, ordinal, None, origin, event.reason, event.detail)
         else:
             self._count_of("structural", event.kind, event)
 
+    def _origin(self, place: str, offset: int, length: int, part: int) -> dict[str, Any]:
+        return {"uri": self.path, "place": place, "offset": offset, "length": length, "part": part}
+
+    def _lose(
+        self,
+        group: str,
+        event: Read | Refused | Gap,
+        ordinal: int,
+        identity: bytes | None,
+        origin: Mapping[str, Any],
+        reason: str,
+        detail: str | None,
+    ) -> None:
+        kind = "gap" if group == "gaps" else "dropped"
+        self.losses.append(Loss(ordinal, kind, identity, origin, reason, detail))
+        self._count_of(group, reason, event)
+
     def _take_record(self, event: Read, origin: dict[str, Any], ordinal: int) -> None:
         identity = self._id(event.key, origin)
-        if self.reader.keyed and event.key is not None:
-            digest = record_digest(event.values)
-            repeated = identity in self.seen
-            if repeated and self.seen[identity] != digest:
-                raise InputError(clash_message(self.reader.source, self.path, origin["offset"], event.key))
-            self.seen[identity] = digest
-            if repeated or identity in self.repeats:
-                self.losses.append(Loss(ordinal, "dropped", identity, origin, "same record", None))
-                self._count_of("refused", "same record", event)
-                return
-            self.keys.append((identity, digest))
+        key = event.key if self.reader.keyed else None
+        if key is not None and self._is_repeat(identity, record_digest(event.values), event.offset, key):
+            self._lose("refused", event, ordinal, identity, origin, "same record", None)
+            return
         self.records += 1
         if event.part == 0:
             self.lengths[event.place] = self.lengths.get(event.place, 0) + event.length
@@ -142,6 +166,21 @@ class _Assembler:
         self.ordinals.append(ordinal)
         self.values.append(event.values)
         self.size += sum(len(value) for value in event.values.values() if isinstance(value, (str, bytes)))
+
+    def _is_repeat(self, identity: bytes, digest: bytes, offset: int, key: bytes) -> bool:
+        """Return whether this keyed record was there before, here or in an earlier file; else remember it.
+
+        Raises:
+            InputError: it was there before with other values.
+        """
+        before = self.seen.get(identity)
+        if before is not None and before != digest:
+            raise InputError(clash_message(self.reader.source, self.path, offset, key))
+        self.seen[identity] = digest
+        if before is not None or identity in self.repeats:
+            return True
+        self.keys.append((identity, digest))
+        return False
 
     def _id(self, key: bytes | None, origin: Mapping[str, Any]) -> bytes:
         place = (origin["uri"], origin["place"], origin["offset"], origin["part"])
@@ -154,6 +193,47 @@ class _Assembler:
             return document_id(self.reader.source, key, *place)
         return document_id(self.reader.source, key, origin["part"])
 
+    def columns(self, event: Rows) -> Chunk:
+        """Return the chunk of rows that come as columns; no other rows may be pending."""
+        ordinal, offsets = self.ordinal, event.offset + np.arange(event.length, dtype=np.int64)
+        self.ordinal += event.length
+        self.sums[event.place] = self.sums.get(event.place, 0) + event.length
+        ids = self._row_ids(event, offsets)
+        lost: dict[int, tuple[str, str | None]] = {**event.refused}
+        if self.reader.keyed and event.keys is not None:
+            lost.update((row, ("same record", None)) for row in self._repeats_among(event, ids, event.keys))
+        for row, (reason, detail) in lost.items():
+            origin = self._origin(event.place, event.offset + row, 1, 0)
+            refused = Refused(event.place, event.offset + row, 1, reason, detail, None)
+            self._lose("refused", refused, ordinal + row, ids[row].as_py(), origin, reason, detail)
+        stays = np.ones(event.length, np.bool_)
+        stays[list(lost)] = False
+        values: Mapping[str, pa.Array] = event.values
+        if lost:
+            kept = pa.array(np.flatnonzero(stays))
+            ids, values = ids.take(kept), {name: array.take(kept) for name, array in values.items()}
+        self.records = len(ids)
+        self.lengths = {event.place: len(ids)} if len(ids) else {}
+        origins = row_origins(self.path, event.place, offsets[stays])
+        return self._closed(rows_of(self.reader, ids, origins, values), ordinal + np.flatnonzero(stays))
+
+    def _row_ids(self, event: Rows, offsets: npt.NDArray[np.int64]) -> pa.FixedSizeBinaryArray:
+        if event.keys is None:
+            return place_ids(self.reader.source, self.path, event.place, offsets)
+        ids = key_ids(self.reader, self.path, event.place, event.keys, offsets)
+        if not ids.null_count:
+            return ids
+        return pc.coalesce(ids, place_ids(self.reader.source, self.path, event.place, offsets))
+
+    def _repeats_among(self, event: Rows, ids: pa.Array, keys: pa.LargeBinaryArray) -> list[int]:
+        given = zip(ids.to_pylist(), record_digests(event.values).to_pylist(), keys.to_pylist(), strict=True)
+        return [
+            row
+            for row, (identity, digest, key) in enumerate(given)
+            if key is not None and row not in event.refused
+            if self._is_repeat(identity, digest, event.offset + row, key)
+        ]
+
     def _count(self, group: str, name: str, amount: int) -> None:
         add(self.counts, (self.reader.source, group, name), amount)
 
@@ -163,17 +243,16 @@ class _Assembler:
             add(self.counts, (self.reader.source, group, name, event.place), event.length)
 
     def close(self) -> Chunk:
+        rows = build_rows(self.reader, self.ids, self.origins, self.values)
+        return self._closed(rows, np.array(self.ordinals, np.int64))
+
+    def _closed(self, rows: pa.RecordBatch, ordinals: npt.NDArray[np.int64]) -> Chunk:
         if self.records:
             add(self.counts, (self.reader.source, "records", "read", "count"), self.records)
         for place, length in self.lengths.items():
             add(self.counts, (self.reader.source, "records", "read", place), length)
-        chunk = Chunk(
-            build_rows(self.reader, self.ids, self.origins, self.values),
-            np.array(self.ordinals, np.int64),
-            self.losses,
-            self.counts,
-            self.keys,
-        )
+        keys = rows_from(RECORD_KEYS, [{"id": identity, "record": digest} for identity, digest in self.keys])
+        chunk = Chunk(rows, ordinals, self.losses, self.counts, keys)
         self._start()
         return chunk
 
@@ -207,22 +286,13 @@ def build_rows(
     reader: Reader, ids: list[bytes], origins: list[dict[str, Any]], values: list[Mapping[str, Any]]
 ) -> pa.RecordBatch:
     """Return rows of `reader`'s schema for these records; rights that nobody states are "unknown"."""
-    stated = [reader.licence or value.get("licence") for value in values]
-    basis = "user" if reader.licence else "source"
-    given = {
-        "id": pa.array(ids, ID),
-        "origin": _origins(origins),
-        "source": pa.repeat(pa.scalar(reader.source, pa.large_string()), len(ids)),
-        "licence": pa.array([licence or UNKNOWN for licence in stated], pa.large_string()),
-        "licence_basis": pa.array([basis if licence else UNKNOWN for licence in stated], pa.large_string()),
-        "optout": pa.repeat(pa.scalar(NOT_CHECKED, OPTOUT), len(ids)),
+    special = {"id", "origin", "source", "licence_basis", "optout"}
+    columns = {
+        item.name: pa.array([value.get(item.name) for value in values], item.type)
+        for item in reader.schema()
+        if item.name not in special
     }
-    schema = reader.schema()
-    arrays = [
-        given[item.name] if item.name in given else pa.array([value.get(item.name) for value in values], item.type)
-        for item in schema
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return rows_of(reader, pa.array(ids, ID), _origins(origins), columns)
 
 
 def _origins(origins: list[dict[str, Any]]) -> pa.StructArray:

@@ -1,15 +1,17 @@
 """What every reader yields: records, refusals, structural records and gaps that tile a unit of input, then its end.
 
-Invariant: in one unit of input the ranges (offset, length) of `Read` (its first part), `Refused`, `Structural` and
-`Gap` do not overlap, are in order of offset, and their lengths add up to `End.total` for each `place`. So each byte
+Invariant: in one unit of input the ranges (offset, length) of `Read` (its first part), `Rows`, `Refused`, `Structural`
+and `Gap` do not overlap, are in order of offset, and their lengths add up to `End.total` for each `place`. So each byte
 (or row) of a file is a record or a recorded gap, and nothing disappears silently. A reader never raises for what a
 file holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,41 @@ class End:
     total: int
 
 
-Event = Read | Refused | Structural | Gap | End
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a columnar file that follow each other: what `Read` and `Refused` are for one record, as columns.
+
+    Attributes:
+        place: "row".
+        offset: number of the first row.
+        length: how many rows there are.
+        values: our columns, with `length` rows each; those that are missing are null in every row.
+        keys: natural keys as binary, null where a row has none; None where no row has one.
+        refused: position → (reason, detail) of rows that cannot become documents, in order of position.
+    """
+
+    place: str
+    offset: int
+    length: int
+    values: Mapping[str, pa.Array]
+    keys: pa.LargeBinaryArray | None = None
+    refused: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+
+    def cut(self, most: int) -> Iterator[Rows]:
+        """Yield these rows in parts of at most `most`."""
+        for start in range(0, self.length, most):
+            count = min(most, self.length - start)
+            yield Rows(
+                self.place,
+                self.offset + start,
+                count,
+                {name: array.slice(start, count) for name, array in self.values.items()},
+                None if self.keys is None else self.keys.slice(start, count),
+                {row - start: why for row, why in self.refused.items() if start <= row < start + count},
+            )
+
+
+Event = Read | Rows | Refused | Structural | Gap | End
 
 
 def totals(events: Iterable[Event]) -> dict[str, tuple[int, int]]:

@@ -53,7 +53,7 @@ def row_event(value: Mapping[str, Any], reader: Reader, place: str, offset: int,
             replaced += count
     if values.get("text") is None:
         return Refused(place, offset, length, "no text", f"no string in {dict(reader.columns)['text'].name!r}", key)
-    values["extra"], count = mend(canonical_json(_canonical(rest))) if rest else (None, 0)
+    values["extra"], count = mend(canonical_json(canonical_value(rest))) if rest else (None, 0)
     return Read(place, offset, length, 0, key, values, replaced + count)
 
 
@@ -116,11 +116,12 @@ def mend(text: str) -> tuple[str, int]:
     return text, 0
 
 
-def _canonical(value: Any) -> Any:
+def canonical_value(value: Any) -> Any:
+    """Return `value` as canonical JSON can hold it: fractions and what JSON has no form for as strings."""
     if isinstance(value, Mapping):
-        return {str(name): _canonical(item) for name, item in value.items()}
+        return {str(name): canonical_value(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_canonical(item) for item in value]
+        return [canonical_value(item) for item in value]
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, bytes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -25,9 +26,10 @@ from curate.readers import jsonl as jsonl_module
 from curate.readers.chunks import chunks_of
 from curate.readers.events import Event, Gap, Read, Refused, Structural, totals
 from curate.readers.jsonl import DEEPEST
-from curate.readers.open import read_events
+from curate.readers.open import read_events, read_records
 from curate.readers.reader import Column, Reader, declared_columns
 from curate.readers.rows import milliseconds
+from curate.statistics import merge_all
 
 
 def gzipped(content: bytes, level: int = 9) -> bytes:
@@ -44,11 +46,26 @@ def reader_of(format_: str = "jsonl", columns: dict[str, str | Column] | None = 
 
 def events_of(path: Path, reader: Reader) -> list[Event]:
     """Return the events of a file, whose totals must add up."""
+    unit = FileUnit(path.parent, path.name, path.stat().st_size, "")
     with path.open("rb") as file:
-        unit = FileUnit(path.parent, path.name, path.stat().st_size, "")
-        events = list(read_events(replace(reader, root=path.parent), file, unit))
+        events = list(read_records(replace(reader, root=path.parent), file, unit))
     assert all(found == total for found, total in totals(events).values()), totals(events)
+    if reader.format == "parquet":
+        columns = list(read_events(replace(reader, root=path.parent), io.BytesIO(), unit))
+        assert totals(columns) == totals(events)
+        assert all_of(columns, reader, path.name) == all_of(events, reader, path.name)
     return events
+
+
+def all_of(events: Sequence[Event], reader: Reader, path: str, rows: int = 4096) -> tuple[Any, ...]:
+    """Return what chunks of `events` hold together: rows, their ordinals, losses, counts, keys."""
+    chunks = list(chunks_of(events, reader, path, rows))
+    table = pa.Table.from_batches([chunk.rows for chunk in chunks])
+    losses = sorted((loss for chunk in chunks for loss in chunk.losses), key=lambda loss: loss.ordinal)
+    counts = merge_all(chunk.counts for chunk in chunks)
+    ordinals = [ordinal for chunk in chunks for ordinal in chunk.ordinals.tolist()]
+    keys = [row for chunk in chunks for row in chunk.keys.to_pylist()]
+    return table.schema, table.to_pylist(), ordinals, losses, counts, keys
 
 
 def read(path: Path, content: bytes, reader: Reader | None = None) -> list[Event]:

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curate import writer
 from curate.digests import content_digest, digest_file
 from curate.writer import cut_rows, row_bytes, write_parquet
 
@@ -74,8 +73,7 @@ def test_logical_bytes_of_a_row_are_widths_and_lengths() -> None:
     assert row_bytes(pa.RecordBatch.from_pydict({"t": pa.array([True, None])})).tolist() == [1, 1]
 
 
-def test_parquet_bytes_do_not_depend_on_batches_or_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "ROW_GROUP_BYTES", 3000)
+def test_parquet_bytes_do_not_depend_on_batches_or_metadata(tmp_path: Path) -> None:
     batch = rows_of([f"text {n} " * (n % 9) for n in range(150)])
     marked = batch.replace_schema_metadata({"pandas": "{}"})
     odd = pa.RecordBatch.from_arrays(
@@ -86,7 +84,7 @@ def test_parquet_bytes_do_not_depend_on_batches_or_metadata(tmp_path: Path, monk
     for number, layout in enumerate(layouts):
         path = tmp_path / str(number)
         schema = marked.schema if layout[0] is marked else SCHEMA
-        written.append((write_parquet(path, layout, schema), digest_file(path)))
+        written.append((write_parquet(path, layout, schema, 3000), digest_file(path)))
     assert all(found == written[0] for found in written)
     file = pq.ParquetFile(tmp_path / "0")
     assert file.num_row_groups > 5

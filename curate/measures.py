@@ -1,0 +1,78 @@
+"""What is measured of the texts of a batch, once: code points and digests, carried along while a text is not edited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from transforms.duplicates import text_digests
+from transforms.schema import ID
+from transforms.text_columns import code_points
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Of each text its code points and its digest; zeros and nulls while there is no text yet."""
+
+    characters: Integers
+    digests: pa.FixedSizeBinaryArray
+
+    def take(self, rows: Integers) -> Measures:
+        """Return the measures of these rows."""
+        if len(rows) == len(self.characters) and (rows == np.arange(len(rows))).all():
+            return self
+        return Measures(self.characters[rows], self.digests.take(pa.array(rows)))
+
+    def replaced(self, rows: Integers, others: Measures) -> Measures:
+        """Return these measures with those of `others` at `rows`, which ascend."""
+        if not len(rows):
+            return self
+        characters, digests = self.characters.copy(), bytes_of(self.digests).copy()
+        characters[rows], digests[rows] = others.characters, bytes_of(others.digests)
+        array = pa.Array.from_buffers(ID, len(digests), [None, pa.py_buffer(digests)])
+        return Measures(characters, array)
+
+
+def measure(batch: pa.RecordBatch) -> Measures:
+    """Return what is measured of the texts of `batch`."""
+    if batch.schema.get_field_index("text") < 0:
+        return Measures(np.zeros(batch.num_rows, np.int64), pa.nulls(batch.num_rows, ID))
+    text = batch.column("text")
+    return Measures(code_points(text), text_digests(text))
+
+
+def bytes_of(digests: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint8]:
+    """Return the bytes of digests, none of which is null, as rows of 16."""
+    if not len(digests):
+        return np.zeros((0, 16), np.uint8)
+    return np.frombuffer(digests.buffers()[1], np.uint8, 16 * len(digests), 16 * digests.offset).reshape(-1, 16)
+
+
+def codes_of(array: pa.Array) -> tuple[list[Any], Integers]:
+    """Return the different values of `array`, and which of them stands in each row."""
+    encoded = array.dictionary_encode(null_encoding="encode")
+    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices, np.int64)
+
+
+def combined(arrays: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], Integers]:
+    """Return the different rows of `arrays`, and which of them stands in each row."""
+    values, codes = codes_of(arrays[0])
+    known = [(value,) for value in values]
+    for array in arrays[1:]:
+        more, others = codes_of(array)
+        pairs, codes = np.unique(codes * len(more) + others, return_inverse=True)
+        known = [(*known[pair // len(more)], more[pair % len(more)]) for pair in pairs.tolist()]
+    return known, codes
+
+
+def sums(codes: Integers, groups: int, values: Integers | None = None) -> list[int]:
+    """Return for each group how many rows it has, or the sum of their `values`: exact below 2^53."""
+    found = np.bincount(codes, values, minlength=groups)
+    return [int(value) for value in found.tolist()]
