@@ -114,7 +114,7 @@ def test_formats_page_names_every_field_of_receipts_manifests_and_statistics(tmp
     names |= set(store.read_json(f"{result.folder.name}/manifest.json"))
     for dataset in result.stages:
         names |= set(dataset.statistics)
-        for step in dataset.statistics["steps"].values():
+        for step in dataset.statistics.get("steps", {}).values():
             names |= {name for source in step["sources"].values() for name in source}
     for name in names:
         assert re.search(rf"\b{name}\b", text), name

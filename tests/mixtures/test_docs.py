@@ -18,7 +18,7 @@ def test_page_names_every_field_of_plans_and_batches():
         names |= set(value[part][0])
     for name in names:
         assert re.search(rf"\b{name}\b", TEXT), name
-    assert f'"{KIND}", {FORMAT}' in TEXT
+    assert f'"{KIND}", {FORMAT.stamp}' in TEXT
 
 
 def test_page_and_code_agree_on_the_bound():
