@@ -122,7 +122,8 @@ class _Compiler:
     def _read(self, dataset: Dataset, origin: Dataset, reader: Reader, steps: list[Step]) -> Stage:
         forbids = frozenset() if reader.excerpts else frozenset({reader.source})
         if self.sample is not None:
-            steps = [Step("Sample", self.sample), *steps]
+            lead = _withdrawing(steps)  # nothing of what they drop may be shown among what the sample left out
+            steps = [*steps[:lead], Step("Sample", self.sample), *steps[lead:]]
         cut = _where_text_begins(reader.schema(), steps)
         if not 0 < cut < len(steps):
             return self._add(_document_stage(dataset.name, reader, None, steps, reader.schema(), dataset, forbids))

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curate import Dataset, Outputs, deduplicate, read_jsonl
+from curate import Dataset, Outputs, deduplicate, read_jsonl, read_warc
 from curate.accounting import ConservationError
 from curate.compaction import Compact, CompactJob, Shard, check_joined, group_key, groups_of
 from curate.digests import digest_json
 from curate.jobs import Item
 from curate.receipts import FileEntry, Receipt, read_receipt, shard_folder
 from curate.run import Result, run
-from curate.stages import Stages, WideStage, compile_stages
+from curate.stages import DocumentStage, Stages, WideStage, compile_stages
 from curate.store import Store, StoreError
 from curate.verify import verify
-from transforms import GopherQuality, MaskPII
+from transforms import ExtractText, GopherQuality, MaskPII, Sample, WithdrawList
 
 TARGET = 1 << 20
 
@@ -171,6 +172,15 @@ def test_run_again_reuses_the_compacted_shards(inputs: Path, result: Result, sto
     assert {name: store.joinpath(name).stat().st_mtime_ns for name in _files(store)} == before
 
 
+def test_dataset_of_which_nothing_is_kept_has_no_shards_and_no_texts(tmp_path: Path) -> None:
+    notes = read_jsonl(_write(tmp_path / "in", 2), source="notes").apply(GopherQuality(min_words=500), name="notes")
+    result = run(Outputs(unique=deduplicate(notes)), tmp_path / "store", runner="local")
+    empty = _named(result)["compact notes"].manifest
+    assert (empty["shards"], empty["rows"]) == (0, 0)
+    assert empty["texts"] == _named(result)["notes"].manifest["texts"] == {"count": 0, "multiset": {"sum": "0" * 64}}
+    assert verify(tmp_path / "store").problems == []
+
+
 def _files(store: Path) -> list[str]:
     names = (path.relative_to(store).as_posix() for path in store.rglob("*") if path.is_file())
     return sorted(name for name in names if not name.startswith(("runs/", "spool/")))
@@ -197,6 +207,21 @@ def test_planner_compacts_each_document_wise_input_once(tmp_path: Path) -> None:
 
 def _put(store: Store, key: str, receipt: Receipt) -> None:
     store.publish_bytes((json.dumps(receipt.to_json()) + "\n").encode(), f"{shard_folder(key)}/receipt.json")
+
+
+def test_sample_is_taken_after_documents_are_withdrawn(tmp_path: Path) -> None:
+    (tmp_path / "list.jsonl").write_text("", encoding="utf-8")
+    notes = read_jsonl(_write(tmp_path / "a", 1), source="a").apply(WithdrawList(tmp_path / "list.jsonl"), MaskPII())
+    (stage,) = compile_stages({"a": notes}, Sample(Fraction(1, 2))).ordered
+    assert isinstance(stage, DocumentStage)
+    assert [step.name for step in stage.steps] == ["WithdrawList", "Sample", "MaskPII"]
+
+
+def test_cut_after_extraction_holds_nothing_that_is_withdrawn(tmp_path: Path) -> None:
+    (tmp_path / "list.jsonl").write_text("", encoding="utf-8")
+    pages = read_warc(tmp_path, source="p").apply(ExtractText(), WithdrawList(tmp_path / "list.jsonl"), MaskPII())
+    steps = [[s.name for s in stage.steps] for stage in _stages(pages).ordered if isinstance(stage, DocumentStage)]
+    assert steps == [["ExtractText", "WithdrawList"], ["MaskPII"]]
 
 
 def test_missing_shard_stops_the_task(tmp_path: Path) -> None:
