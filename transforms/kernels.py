@@ -8,7 +8,11 @@ the numba version; editing any of them starts a new folder. No kernel uses fastm
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -29,7 +33,26 @@ def cache_folder() -> Path:
         content = source.read_bytes()
         if b"kernel" in content:
             digest.update(source.name.encode() + b"\0" + content)
-    return Path.home() / ".cache" / "curate" / "kernels" / digest.hexdigest()
+    return _own_folder() / "kernels" / digest.hexdigest()
+
+
+def _own_folder() -> Path:
+    """Return a folder on this node that we can write and nobody else: numba loads as code what lies there.
+
+    The user's cache, or, for a user without a home that can be written, a folder among the temporary ones.
+    """
+    with suppress(OSError, RuntimeError):
+        folder = Path.home() / ".cache" / "curate"
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    folder = Path(tempfile.gettempdir()) / f"curate-{os.getuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise PermissionError(f"{folder} is there and others can write it: remove it, or give the user a home to write")
+    return folder
 
 
 def kernel(function: F) -> F:
