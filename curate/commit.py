@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from blake3 import blake3
@@ -19,10 +19,17 @@ from curate.digests import logical_type
 from curate.gathered import ReceiptRow, Receipts
 from curate.ledger import SAMPLES
 from curate.receipts import MANIFEST, STATISTICS, FileEntry
-from curate.statistics import merge_all
+from curate.statistics import merge_all, text_sum
 from curate.store import Store, json_line, self_digested
 from curate.writer import write_parquet
 from transforms.outcome import canonical_json, rows
+
+GROUP_BYTES: Final = 1 << 20
+"""Logical bytes of a row group of `shards.parquet` and `samples.parquet`: the driver writes them, and holds one."""
+
+
+NO_TEXTS: Final = {"count": 0, "multiset": text_sum([])}
+"""What a manifest says of the texts of no shards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ def commit_dataset(store: Store, made: MadeDataset) -> Dataset:
         "rows": sums.rows,
         "content": sums.content.hexdigest(),
         "ledger": sums.ledger.hexdigest(),
-        "texts": statistics.get("texts"),
+        "texts": statistics.get("texts", NO_TEXTS),
         "quarantine": sums.quarantine.hexdigest() if sums.quarantine.count else None,
         "inner": inner_of(made.inner, made.receipts),
         "files": {name: entry.to_json() for name, entry in files.items()},
@@ -145,7 +152,7 @@ class _Sums:
 
 def _publish_table(store: Store, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> FileEntry:
     with store.spool() as path:
-        written = write_parquet(path, batches, schema)
+        written = write_parquet(path, batches, schema, GROUP_BYTES)
         size = path.stat().st_size
         return FileEntry(size, store.publish(path, name), written.rows, written.content)
 
