@@ -19,6 +19,7 @@ from typing import Final
 from curate.configuration import ConfigurationError
 from curate.jobs import TaskError
 from curate.journal import finished_recipes
+from curate.quarantine_command import add_isolation_options, add_quarantine, isolation_arguments
 from curate.recipe import Outputs, Recipe, load_recipe, parse_pairs
 from curate.stages import Stage
 from curate.status_command import add_status
@@ -99,6 +100,7 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("--run", type=Path, action="append", default=[], metavar="RUN", help="training run to show")
     add_commands(commands, _add, last_result)
     add_store_commands(commands, _add)
+    add_quarantine(commands, _add)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
     return top
@@ -144,6 +146,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="ADDR",
         help="running Ray cluster that this machine is a node of: auto, or HOST:PORT (default: start a Ray)",
     )
+    add_isolation_options(command)
 
 
 def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -177,10 +180,14 @@ def _run(options: argparse.Namespace) -> int:
             sample=options.sample,
             modules=modules,
             started=started,
+            **isolation_arguments(options),
         )
     for name, dataset in result.outputs.items():
         print(f"{name}: {dataset.rows:,} documents, content {dataset.content}")
     print(f"digest: {result.digest}")
+    if gone := result.quarantined:
+        said = ", ".join(f"{count:,} {reason}" for reason, count in gone.items())
+        print(f"quarantined documents: {said}; curate quarantine {options.store} lists them", file=sys.stderr)
     print(f"{time.monotonic() - began:.1f} s; curate report {options.store} writes the page", file=sys.stderr)
     return OK
 

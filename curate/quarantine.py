@@ -10,6 +10,7 @@ shard key says which recipe, which input and which versions, and a verdict holds
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Final
 from curate.configuration import ConfigurationError
 from curate.digests import digest_bytes, short
 from curate.receipts import read_receipt
+from curate.statistics import Statistics
 from curate.store import Store, StoreError, json_line
 
 REASONS: Final = ("crashed", "hung", "out of memory", "raised")
@@ -93,7 +95,7 @@ def read_quarantine(store: Store, key: str) -> Quarantine:
         return NO_QUARANTINE
     content = store.read_bytes(name)
     try:
-        verdicts = _parsed(content, key)
+        verdicts = parsed_lists(content, key)
     except ValueError as error:
         raise StoreError(f"{store.url(name)} {error}") from error
     if strange := sorted(set(verdicts) - {key}):
@@ -110,7 +112,7 @@ def read_lists(files: Sequence[str | Path]) -> Verdicts:
     verdicts: dict[str, dict[bytes, Verdict]] = {}
     for file in files:
         try:
-            found = _parsed(Path(file).read_bytes(), None)
+            found = parsed_lists(Path(file).read_bytes())
         except OSError as error:
             raise ConfigurationError(f"{file}: {error.strerror}; --quarantine takes quarantine lists") from error
         except ValueError as error:
@@ -145,7 +147,19 @@ def all_lists(store: Store) -> bytes:
     return b"".join(store.read_bytes(name) for name in store.names("quarantine"))
 
 
-def _parsed(content: bytes, key: str | None) -> dict[str, dict[bytes, Verdict]]:
+def quarantined(statistics: Statistics) -> dict[str, int]:
+    """Return how many documents a dataset or shard with these statistics lost by verdicts, by reason."""
+    counts: Counter[str] = Counter()
+    for step in statistics.get("steps", {}).values():
+        for flow in step["sources"].values():
+            for reasons in flow.get("dropped", {}).values():
+                for reason, counted in reasons.items():
+                    if reason.startswith(PREFIX):
+                        counts[reason.removeprefix(PREFIX)] += counted["documents"]
+    return dict(sorted(counts.items()))
+
+
+def parsed_lists(content: bytes, key: str | None = None) -> dict[str, dict[bytes, Verdict]]:
     """Return the verdicts of a list by shard; lines of the first format name none, and are of `key`.
 
     Raises:

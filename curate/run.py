@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from curate.isolation.limits import MEMORY, SECONDS, Limits
 from curate.journal import Journal, agreement
 from curate.keys import Keys, Units
 from curate.products import Caches, open_product
-from curate.quarantine import check_passed, read_lists
+from curate.quarantine import check_passed, quarantined, read_lists
 from curate.ray_runner import connected
 from curate.readers.chunks import CHUNK_ROWS
 from curate.receipts import MANIFEST, FileEntry, committed_folders, read_manifest
@@ -57,6 +58,15 @@ class Result:
     digest: str
     caches: Mapping[str, Caches] = field(default_factory=dict)
     plan: str | None = None
+
+    @property
+    def quarantined(self) -> dict[str, int]:
+        """How many documents could not be processed, by what happened to them; see `curate.quarantine`."""
+        counts: Counter[str] = Counter()
+        for dataset in self.stages:
+            if dataset.manifest["quarantine"]:
+                counts.update(quarantined(dataset.statistics))
+        return dict(sorted(counts.items()))
 
     @property
     def folder(self) -> Path:
@@ -121,6 +131,8 @@ def run(
             made = run_stages(stages, units, engine, started or (lambda stage, there: None))
         place.remove_stale_spool_files()  # of workers of a killed run that were alive when this one began
         result = commit_result(place, name, stages, units, made, outputs)
+        if gone := result.quarantined:
+            journal.write("quarantined", documents=gone)
         journal.write("recipe", name=name, folder=result.name, digest=result.digest)
         return result
     except BaseException as error:

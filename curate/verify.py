@@ -6,6 +6,7 @@ receipt promises nothing: it is listed as a note. Cost: one pass over the bytes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from curate.caches.description import read_description
 from curate.conservation import check_documents
 from curate.datasets import Dataset
 from curate.digests import digest_json, short
-from curate.quarantine import quarantine_name, read_quarantine
+from curate.quarantine import quarantine_name, quarantined, read_quarantine
 from curate.receipts import (
     MANIFEST,
     RECEIPT,
@@ -125,8 +126,19 @@ class _Verifier:
             self._file(f"{folder}/{name}", entry.digest)
         if "steps" in receipt.statistics:
             check_documents(receipt, folder)
-        if read_quarantine(self.store, key).digest != receipt.quarantine:
-            self._problem(path, f"{quarantine_name(key)} is not the list that this task read")
+        self._list(path, receipt)
+
+    def _list(self, path: str, receipt: Receipt) -> None:
+        """Check that the quarantine list is the one that the shard was made with, and names what it lost."""
+        name = quarantine_name(receipt.key)
+        listed = read_quarantine(self.store, receipt.key)
+        if listed.digest != receipt.quarantine:
+            self._problem(path, f"{name} is not the list that this task read")
+        elif listed.digest is not None:
+            named = Counter(verdict.reason for verdict in listed.verdicts.values())
+            for reason, count in quarantined(receipt.statistics).items():
+                if count > named[reason]:
+                    self._problem(path, f"{count} documents were quarantined as {reason}, {name} has {named[reason]}")
 
     def _json(self, name: str) -> dict[str, Any]:
         path = self.store.url(name)

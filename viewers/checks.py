@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from curate.quarantine import PREFIX
 from viewers.flows import Flow, Identity, all_flows, held_out, place_name
 from viewers.loading import Report, StageView
 from viewers.numbers import counted, grouped, share
@@ -133,8 +134,9 @@ def _gaps(flows: Iterable[Flow]) -> Check:
 
 def _quarantine(report: Report, flows: Iterable[Flow]) -> Check:
     lists = [stage for stage in report.stages if stage.manifest["quarantine"]]
-    documents = sum(flow.taken_out for flow in flows)
-    finding = f"{counted(documents, 'document')} kept out because they took a worker down"
+    drops = [drop for flow in flows for step in flow.steps for drop in step.drops if drop.reason.startswith(PREFIX)]
+    documents = sum(drop.documents for drop in drops) + sum(flow.taken_out for flow in flows)
+    finding = f"{counted(documents, 'document')} quarantined: no step could be applied to them"
     question = "Could every document be processed?"
     return Check("quarantine-empty", question, verdict_of(lists or documents, Verdict.WARN), finding)
 

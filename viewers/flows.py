@@ -145,7 +145,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One source through one stage; `quarantined` documents were dropped before the first step."""
+    """One source through one stage.
+
+    `quarantined` documents were dropped before the first step: only in stores of the first format, later ones drop them
+    at the step that could not be applied to them.
+    """
 
     stage: StageView
     source: str
@@ -157,7 +161,7 @@ class Flow:
 
     @property
     def taken_out(self) -> int:
-        """Documents that the quarantine list names."""
+        """Documents that the quarantine list of a store of the first format names."""
         return sum(drop.documents for drop in self.quarantined)
 
     @property

@@ -133,6 +133,17 @@ def test_checks_quarantined_documents_join_reading_and_steps() -> None:
     assert flow_of(found.stages[0], "web").documents_in == 14
 
 
+def test_checks_quarantined_documents_of_a_step_warn_and_are_counted() -> None:
+    dropped = {"F": {"quarantined: hung": {"documents": 2, "characters": 30}}}
+    steps = {"00": {"name": "F", "sources": {"web": {**STEP, "dropped": dropped}}}}
+    found = report(stage(statistics=documents("web", 10, steps=steps), manifest={"rows": 10}))
+    (check,) = (check for check in check_report(found) if check.id == "quarantine-empty")
+    assert (check.verdict, check.finding) == (
+        Verdict.WARN,
+        "2 documents quarantined: no step could be applied to them",
+    )
+
+
 def test_totals_from_files_to_output_hold_their_numbers() -> None:
     found = result()
     sums, characters = total_identities(path_to(found, found.stages[-1], "web"))
