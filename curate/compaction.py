@@ -170,7 +170,9 @@ class CompactJob:
         """Make `path` a name of the part of `receipt`."""
         entry = receipt.files["part.parquet"]
         name = f"{shard_folder(receipt.key)}/part.parquet"
-        link_or_copy(self.store.local(name), path)
+        link_or_copy(self.store.local(name, entry.digest), path)
+        if digest_file(path) != entry.digest:
+            raise StoreError(f"{self.store.url(name)} is damaged: remove its folder and run the recipe again")
         return entry
 
     def _joined(self, path: Path, receipts: Sequence[Receipt]) -> FileEntry:
