@@ -124,8 +124,10 @@ class GuardedShard:
         """Publish what was found, and say what is to be done with the shard.
 
         Raises:
+            TooManyRaised: most documents raised in a step.
             StoreError: there is a list already, and still more was found.
         """
+        self.judge.close()
         wanted = {**self.listed.verdicts, **self.judge.verdicts}
         found = bool(self.judge.verdicts)
         if found and read_receipt(self.store, self.key) is not None:

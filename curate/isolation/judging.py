@@ -27,6 +27,9 @@ RAISED_AT_LEAST: Final = 10
 RAISED_SHARE: Final = 100
 """An error: that more than `RAISED_AT_LEAST` documents of a step, and more than one in `RAISED_SHARE`, raise."""
 
+FEW: Final = 4
+"""An error too: that more than half of a shard's documents raise in a step, if at least so many came to it."""
+
 CONFIRMED: Final = 3
 """Documents that must have raised alone before others that raise the same are believed."""
 
@@ -59,6 +62,7 @@ class Judge:
     seen: Counter[str] = field(default_factory=Counter)
     raised: Counter[str] = field(default_factory=Counter)
     confirmed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    said: dict[str, str] = field(default_factory=dict)
 
     def judge(self, crew: Crew, step: int, name: str, row: int, fall: Fall) -> Part | Verdict:
         """Return the outcome of a row that fell in the child at hand, or the verdict on it.
@@ -79,8 +83,28 @@ class Judge:
         if len(self.verdicts) <= LOGGED:
             _LOG.warning("%s, %s: quarantined document %s", self.label, name, said)
         if found.reason == "raised":
-            self._count_raised(name, said)
+            self.said[name] = said
+            self.raised[name] += 1
+            most = max(RAISED_AT_LEAST, self.seen[name] // RAISED_SHARE)
+            if self.raised[name] > most:
+                raise self._too_many(name, f"the first {self.seen[name]:,}", most)
         return verdict
+
+    def close(self) -> None:
+        """Look at a shard's verdicts when all of it has been seen.
+
+        Raises:
+            TooManyRaised: most of its documents raised.
+        """
+        for name, raised in self.raised.items():
+            if FEW <= self.seen[name] < 2 * raised:
+                raise self._too_many(name, f"{self.seen[name]:,}", self.seen[name] // 2)
+
+    def _too_many(self, name: str, seen: str, most: int) -> TooManyRaised:
+        return TooManyRaised(
+            f"{name}: {self.raised[name]} of {seen} documents raised, {most} may. That is an error of the step rather "
+            f"than of documents: mend it and run again. The last was document {self.said[name]}"
+        )
 
     def _try(self, crew: Crew, step: int, name: str, row: int, fall: Fall) -> Part | Fall:
         kind = (name, str(fall.evidence.get("type")))
@@ -100,15 +124,6 @@ class Judge:
             return fall.evidence
         message = mask_excerpt(_ADDRESS.sub("0x…", fall.evidence["message"]))[:_MESSAGE]
         return {"type": fall.evidence["type"], "message": message if self.shows(source) else None}
-
-    def _count_raised(self, name: str, said: str) -> None:
-        self.raised[name] += 1
-        most = max(RAISED_AT_LEAST, self.seen[name] // RAISED_SHARE)
-        if self.raised[name] > most:
-            raise TooManyRaised(
-                f"{name}: {self.raised[name]} of the first {self.seen[name]:,} documents raised, {most} may. That is "
-                f"an error of the step rather than of documents: mend it and run again. The last was document {said}"
-            )
 
 
 def row_of(verdict: Verdict, transform: str) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def test_a_failing_function_exits_3_names_shard_and_document(place, capsys):
     (place / "recipe.py").write_text(text)
     assert run() == 3
     said = capsys.readouterr().err
-    assert "a.jsonl" in said and "long_enough raised for document" in said
+    assert "a.jsonl" in said and "KeepIf: 4 of 4 documents raised" in said and "KeyError" in said
     (place / "recipe.py").write_text(RECIPE)
     assert run() == 0
 

@@ -127,6 +127,16 @@ def test_step_that_raises_for_few_of_many_documents_goes_on(tmp_path: Path) -> N
     assert (found.dropped.num_rows, found.kept.num_rows) == (15, 45)
 
 
+def test_step_that_raises_for_most_of_a_few_documents_is_an_error_and_for_half_of_them_is_not(tmp_path: Path) -> None:
+    half = guarded(tmp_path)
+    applied(half, texts_with(6, dict.fromkeys(range(3), "do fail x")))
+    half.judge.close()
+    most = guarded(tmp_path)
+    applied(most, texts_with(6, dict.fromkeys(range(4), "do fail x")))
+    with pytest.raises(TooManyRaised, match="Poison: 4 of 6 documents raised, 3 may"):
+        most.judge.close()
+
+
 def test_exception_of_a_source_that_may_not_be_shown_is_not_quoted(tmp_path: Path) -> None:
     found = applied(guarded(tmp_path, shows=lambda source: False), texts_with(3, {1: "do fail secret"}))
     assert dropped(found) == [(1, "quarantined: raised", '{"message":null,"type":"ValueError"}')]
