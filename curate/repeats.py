@@ -1,117 +1,188 @@
 """Records that two files of one source hold: found by id over all shards of a keyed source.
 
-Each task looks at one range of ids and reads the `keys.parquet` of every shard. Equal id and equal bytes: the record
-of the later file is a repeat. Equal id and other bytes: an error. Memory: 32 bytes per record of the range.
+Tasks over groups of shards regroup the `keys.parquet` of these by id; a task per partition sees equal ids one after the
+other. Equal id and equal bytes: the record of the later file is a repeat. Equal id and other bytes: an error. Memory:
+the buffers of exchange files, and in the driver the ids that repeat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Final
+from itertools import chain
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from curate.jobs import Item
+from curate import exchange
+from curate.digests import digest_json
+from curate.exchange import FORMAT, partition_of
+from curate.gathered import Receipts
+from curate.jobs import Item, Resources, RunsJobs, publish_files
+from curate.parts import checked_file
 from curate.readers.chunks import InputError
-from curate.receipts import FileEntry, Receipt, publish_receipt, shard_folder
+from curate.receipts import read_receipt
+from curate.regroup import Exchange, Regrouped, memory_of, regroup
 from curate.store import Store
 from curate.writer import write_parquet
-from transforms.outcome import rows
+from transforms.duplicates import leading_bits
+from transforms.schema import ID
 
-RECORDS_PER_TASK: Final = 20_000_000
+KEYS: Final = pa.schema([pa.field(name, kind, nullable=False) for name, kind in (("id", ID), ("shard", pa.int64()))])
+RECORDS: Final = KEYS.append(pa.field("record", ID, nullable=False))
+"""Records by id: the ordinal of the shard, and the digest of the record."""
 
-REPEATS: Final = pa.schema(
-    [pa.field("id", pa.binary(16), nullable=False), pa.field("shard", pa.int64(), nullable=False)]
-)
+REPEATS: Final = KEYS
 """Schema of `repeats.parquet`: the record `id` of the shard with this ordinal is a repeat."""
 
-
-@dataclass(frozen=True, slots=True)
-class IdRange:
-    """The ids of one task: those whose first two bytes lie in `first` ≤ … < `last`."""
-
-    first: int
-    last: int
-
-    def described(self) -> dict[str, int]:
-        """Return the unit as it stands in a receipt."""
-        return {"first": self.first, "last": self.last}
-
-
-def id_ranges(records: int) -> list[IdRange]:
-    """Return the ranges for this many records."""
-    count = max(1, -(-records // RECORDS_PER_TASK))
-    edges = [65536 * i // count for i in range(count + 1)]
-    return [IdRange(first, last) for first, last in pairwise(edges)]
+RECORD_BYTES: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatsJob:
-    """Finds repeats among `shards`, given by key in the order of their files; `paths` name them in errors."""
+class Repeats:
+    """Finding repeats among the records of `source`; `paths` name the files of `shards` in errors."""
 
-    store: Store
+    engine: RunsJobs
     name: str
     source: str
     shards: tuple[str, ...]
     paths: tuple[str, ...]
 
-    def run(self, item: Item) -> None:
-        """Publish the repeats of one range of ids.
+    def find(self, records: int) -> tuple[dict[int, frozenset[bytes]], list[Receipts]]:
+        """Return the ids that repeat by the ordinal of their shard, and receipts; there are this many records.
+
+        Raises:
+            TaskError: two records share a natural key and differ.
+        """
+        limits, key = exchange.LIMITS, digest_json({"operation": "repeats", "shards": list(self.shards)})
+        size = limits.partitions(records * RECORD_BYTES)
+        by_id = Exchange(self.engine.store, key, self.name, "records.exchange", RECORDS, ("id", "shard"), size, limits)
+        groups = limits.groups(len(self.shards)) or [range(len(self.shards))]
+        items = [self._item(group, size) for group in groups]
+        mapped = self.engine.receipts(RecordsJob(by_id, self.shards), items)
+        regrouped, merges = regroup(self.engine, by_id, [item.key for item in items])
+        units = [Item(self._key("find", partition), f"partition {partition}", partition) for partition in range(size)]
+        found = self.engine.receipts(RepeatsJob(regrouped, self.name, self.source, self.paths), units)
+        return repeats_by_shard(self.engine.store, [item.key for item in units]), [mapped, *merges, found]
+
+    def _key(self, what: str, partition: int) -> str:
+        described = {"operation": f"repeats {what}", "shards": list(self.shards), "partition": partition}
+        return digest_json({**described, "exchange": FORMAT})
+
+    def _item(self, group: range, partitions: int) -> Item:
+        """Return the task of a group: the same wherever the same shards stand at these ordinals."""
+        shards = list(self.shards[group.start : group.stop])
+        described = {"operation": "repeats records", "first": group.start, "shards": shards, "partitions": partitions}
+        key = digest_json({**described, "exchange": FORMAT})
+        return Item(key, f"files from {group.start}", [group.start, group.stop])
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsJob:
+    """Per group of shards: their records, by id."""
+
+    exchange: Exchange
+    shards: tuple[str, ...]
+
+    @property
+    def store(self) -> Store:
+        """Where shards lie."""
+        return self.exchange.store
+
+    @property
+    def name(self) -> str:
+        """What the tasks do."""
+        return self.exchange.name
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return memory_of(self.exchange.limits)
+
+    def run(self, item: Item) -> int:
+        """Publish the records of the shards of `item.unit` (first, end), and return how many there are."""
+        count = 0
+        with self.exchange.collect() as records:
+            for batch in self._batches(*item.unit):
+                partition = partition_of(leading_bits(batch.column("id")), self.exchange.partitions)
+                records.add(batch, partition)
+                count += batch.num_rows
+            publish_files(self.store, item, self.name, {self.exchange.file: records.finish()}, {})
+        return count
+
+    def _batches(self, first: int, end: int) -> Iterator[pa.RecordBatch]:
+        for ordinal in range(first, end):
+            receipt = read_receipt(self.store, self.shards[ordinal])
+            if receipt is None or "keys.parquet" not in receipt.files:
+                continue  # it read no record with a natural key
+            with pq.ParquetFile(checked_file(self.store, self.shards[ordinal], "keys.parquet")) as file:
+                for batch in file.iter_batches(columns=["id", "record"]):
+                    shard = pa.repeat(pa.scalar(ordinal, pa.int64()), batch.num_rows)
+                    yield pa.RecordBatch.from_arrays(
+                        [batch.column("id"), shard, batch.column("record")], schema=RECORDS
+                    )
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatsJob:
+    """Per partition of ids: the records that an earlier shard has too."""
+
+    regrouped: Regrouped
+    name: str
+    source: str
+    paths: tuple[str, ...]
+
+    @property
+    def store(self) -> Store:
+        """Where shards lie."""
+        return self.regrouped.exchange.store
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return memory_of(self.regrouped.exchange.limits)
+
+    def run(self, item: Item) -> int:
+        """Publish the repeats of partition `item.unit`, and return how many records were looked at.
 
         Raises:
             InputError: two records share a natural key and differ.
         """
-        found = [{"id": identity, "shard": shard} for identity, shard in self._repeats(item.unit)]
-        folder = shard_folder(item.key)
-        files = {}
+        last, count = RECORDS.empty_table().to_batches(), 0
+        found: list[pa.RecordBatch] = []
+        for batch in self.regrouped.batches(item.unit):
+            count += batch.num_rows
+            rows = pa.concat_batches([*last, batch])
+            found.append(self._repeats(rows))
+            last = [rows.slice(rows.num_rows - 1)]
         with self.store.spool() as path:
-            written = write_parquet(path, [rows(REPEATS, found)], REPEATS)
-            size = path.stat().st_size
-            digest = self.store.publish(path, f"{folder}/repeats.parquet")
-            files["repeats.parquet"] = FileEntry(size, digest, written.rows, written.content)
-        publish_receipt(self.store, Receipt(item.key, self.name, item.unit.described(), files))
+            written = write_parquet(path, found, REPEATS)
+            files = {"repeats.parquet": (path, written.rows, written.content)}
+            publish_files(self.store, item, self.name, files, {})
+        return count
 
-    def _repeats(self, ids: IdRange) -> list[tuple[bytes, int]]:
-        parts = []
-        for ordinal, key in enumerate(self.shards):
-            file = self.store.file(f"{shard_folder(key)}/keys.parquet")
-            if file.exists():
-                parts.append(_rows_in_range(pq.read_table(file.local()), ids, ordinal))
-        if not parts:
-            return []
-        table = np.concatenate(parts)
-        table = table[np.lexsort((table["shard"], table["id"]))]
-        same = np.flatnonzero(table["id"][1:] == table["id"][:-1]) + 1
-        for row in same:
-            if table["record"][row] != table["record"][row - 1]:
-                raise InputError(self._clash(table[row - 1], table[row]))
-        return [(bytes(table["id"][row].ljust(16, b"\0")), int(table["shard"][row])) for row in same]
-
-    def _clash(self, first: Any, second: Any) -> str:
-        return (
-            f"source {self.source!r}: {self.paths[first['shard']]} and {self.paths[second['shard']]} hold different "
-            f"records with one natural key (id {bytes(first['id']).hex()}). "
-            'Choose another key column, or on_clash="place"'
-        )
-
-
-def _rows_in_range(table: pa.Table, ids: IdRange, ordinal: int) -> Any:
-    result = np.zeros(table.num_rows, [("id", "S16"), ("record", "S16"), ("shard", np.int64)])
-    for name in ("id", "record"):
-        result[name] = table.column(name).to_numpy(zero_copy_only=False)
-    result["shard"] = ordinal
-    prefix = np.array([int.from_bytes(bytes(i[:2]).ljust(2, b"\0"), "big") for i in result["id"]], np.int64)
-    return result[(prefix >= ids.first) & (prefix < ids.last)]
+    def _repeats(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows whose id is that of the row before."""
+        ids, records = rows.column("id"), rows.column("record")
+        same = pc.equal(ids[1:], ids[:-1])
+        clash = np.flatnonzero(pc.and_(same, pc.not_equal(records[1:], records[:-1])))
+        if len(clash):
+            first, second = rows.slice(int(clash[0]), 2).to_pylist()
+            raise InputError(
+                f"source {self.source!r}: {self.paths[first['shard']]} and {self.paths[second['shard']]} hold "
+                f"different records with one natural key (id {first['id'].hex()}). "
+                'Choose another key column, or on_clash="place"'
+            )
+        return rows.slice(1).filter(same).select(REPEATS.names)
 
 
 def repeats_by_shard(store: Store, keys: Sequence[str]) -> dict[int, frozenset[bytes]]:
     """Return the repeats that the tasks `keys` published: shard ordinal → ids."""
+    tables = [pq.read_table(checked_file(store, key, "repeats.parquet"), schema=REPEATS) for key in keys]
     found: dict[int, set[bytes]] = {}
-    for key in keys:
-        for row in pq.read_table(store.local(f"{shard_folder(key)}/repeats.parquet")).to_pylist():
-            found.setdefault(row["shard"], set()).add(row["id"])
+    for row in chain.from_iterable(table.to_pylist() for table in tables):
+        found.setdefault(row["shard"], set()).add(row["id"])
     return {shard: frozenset(ids) for shard, ids in sorted(found.items())}

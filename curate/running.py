@@ -9,9 +9,9 @@ from fractions import Fraction
 from curate.caches.tokenization import Tokenization
 from curate.cells import Cells, TrainedTokenizer
 from curate.commit import MadeDataset, commit_dataset
+from curate.compaction import Compact, Compaction
 from curate.datasets import Dataset, has_dataset, open_dataset
 from curate.deduplication import Deduplication
-from curate.digests import digest_json
 from curate.documents import DocumentJob, ShardUnit
 from curate.gathered import Receipts
 from curate.gathering import gather
@@ -26,6 +26,7 @@ from curate.inputs import (
     place_of,
     units_of,
 )
+from curate.isolation.guard import ISOLATED, Isolation
 from curate.jobs import Item, Job, TaskError
 from curate.journal import Journal
 from curate.keys import Keys, Units, reading_name, shared_key
@@ -35,9 +36,10 @@ from curate.readers.chunks import CHUNK_ROWS, InputError
 from curate.readers.parquet import check_columns
 from curate.readers.reader import Reader
 from curate.receipts import finished
-from curate.repeats import RepeatsJob, id_ranges, repeats_by_shard
+from curate.repeats import Repeats
 from curate.runners import Attempt, Runner
 from curate.stages import (
+    MAKES_DATASETS,
     DocumentStage,
     Stage,
     Stages,
@@ -58,6 +60,7 @@ class Engine:
     runner: Runner
     journal: Journal
     chunk_rows: int = CHUNK_ROWS
+    isolation: Isolation = ISOLATED
 
     def receipts(self, job: Job, items: Sequence[Item]) -> Receipts:
         """Return the receipts of all `items`, in order; those that are missing are made.
@@ -83,16 +86,14 @@ class Engine:
             return
         size = sum(item.bytes for item in items)
         progress = Progress(job.name, total, size, total - len(items))
+        self.journal.job(job.name, total, len(items), size)
         try:
             for attempt in self.runner.run(job, items):
-                self.journal.write(
-                    "task", job=job.name, key=attempt.item.key, label=attempt.item.label,
-                    seconds=round(attempt.seconds, 3), host=attempt.host, pid=attempt.pid, peak_mb=attempt.peak_mb,
-                )  # fmt: skip
+                self.journal.task(job.name, attempt)
                 progress.advance(attempt.documents, attempt.item.bytes)
                 yield attempt
         except TaskError as error:
-            self.journal.write("failure", job=job.name, error=str(error))
+            self.journal.write("failure", **{"job": job.name, "error": str(error), **error.details})
             raise
         finally:
             progress.finish()
@@ -159,7 +160,7 @@ def is_whole(made: Made) -> bool:
 
 def open_made(store: Store, stage: Stage, key: str) -> Made:
     """Open what `stage` made under `key`."""
-    if isinstance(stage, WideStage) and not isinstance(stage.operation, (Deduplicate, HoldOut)):
+    if isinstance(stage, WideStage) and not isinstance(stage.operation, MAKES_DATASETS):
         return open_product(store, stage.name, key)
     return open_dataset(store, stage.name, key)
 
@@ -172,6 +173,9 @@ def datasets_of(inputs: Sequence[Made]) -> tuple[Dataset, ...]:
 def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine) -> Made:
     operation, datasets = stage.operation, datasets_of(inputs)
     described = describe_stage(stage)
+    if isinstance(operation, Compact):
+        joined = Compaction(stage.name, operation, datasets[0], stage.schema, engine).run()
+        return commit_dataset(engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, joined))
     if isinstance(operation, (Deduplicate, HoldOut)):
         if isinstance(operation, Deduplicate):
             receipts, inner = Deduplication(stage, operation, key, datasets, engine).run()
@@ -197,8 +201,9 @@ def _trained(cells: Cells, inputs: Sequence[Made]) -> Tokenizer:
 
 
 def _run_documents(stage: DocumentStage, keys: Keys, inputs: tuple[Dataset, ...], engine: Engine) -> Dataset:
+    guard = engine.isolation.guard(stage.steps)
     job = DocumentJob(
-        engine.store, stage.name, stage.reader, stage.steps, stage.schema, stage.forbids, engine.chunk_rows
+        engine.store, stage.name, stage.reader, stage.steps, stage.schema, stage.forbids, engine.chunk_rows, guard
     )
     inner: list[Receipts] = []
     if stage.reader is None:
@@ -260,13 +265,6 @@ def _without_repeats(
         shards.append(receipt.key)
         listed = receipt.files.get("keys.parquet")
         records += (listed.rows or 0) if listed else 0
-    job = RepeatsJob(
-        engine.store, f"{stage.name}: repeats", stage.sources[0], tuple(shards), tuple(unit.path for unit in units)
-    )
-    items = [
-        Item(digest_json({"operation": "repeats", "shards": shards, "range": ids.described()}), "ids", ids)
-        for ids in id_ranges(records)
-    ]
-    inner = engine.receipts(job, items)
-    repeats = repeats_by_shard(engine.store, [item.key for item in items])
-    return [replace(unit, repeats=repeats.get(i, frozenset())) for i, unit in enumerate(units)], [inner]
+    paths = tuple(unit.path for unit in units)
+    repeats, inner = Repeats(engine, f"{stage.name}: repeats", stage.sources[0], tuple(shards), paths).find(records)
+    return [replace(unit, repeats=repeats.get(i, frozenset())) for i, unit in enumerate(units)], inner

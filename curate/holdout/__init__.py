@@ -8,15 +8,16 @@
     train     per shard   what is neither held out, nor equal or too near to what is; and the ledger
 
 Both outputs are made of the same tasks, under one key. Guarantee: training and validation share no text and no pair at
-or above the threshold; no pair is missed (see `transforms.hold_out`). Memory: a batch per task, and all that is held
-out; `choose` has at most the limit's documents of each shard.
+or above the threshold; no pair is missed (see `transforms.hold_out`). Memory: a batch per task; `index` and all
+that follow have what is held out, `choices` and `choose` the limit's documents of each stratum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from curate import exchange
 from curate.accounting import Step
 from curate.datasets import Dataset
 from curate.documents import DocumentJob, ShardUnit
@@ -24,9 +25,10 @@ from curate.gathered import Receipts
 from curate.graph import HoldOut
 from curate.holdout.apply import STEP, LeavesTraining, StaysOut
 from curate.holdout.choose import ChoicesJob, ChooseJob
-from curate.holdout.held import HeldJob, IndexJob
+from curate.holdout.held import HeldJob, IndexJob, held_exchange
 from curate.holdout.plan import Plan
 from curate.jobs import Item, Job, RunsJobs
+from curate.regroup import regroup
 from curate.stages import WideStage
 from transforms.hold_out import Limit
 from transforms.outcome import Transform
@@ -49,18 +51,18 @@ class HoldingOut:
         """Return the receipts of the shards of this part, and those of the tasks in between."""
         plan = self._plan()
         shards = range(len(plan.shards))
-        steps: list[tuple[str, Callable[[Plan], Job], Iterable[int]]] = [
-            ("choices", ChoicesJob, shards),
-            ("choose", ChooseJob, (0,)),
-            ("held", HeldJob, shards),
-            ("index", IndexJob, (0,)),
-        ]
-        inner: dict[str, Receipts] = {}
-        for task, job, units in steps:
-            items = [Item(plan.task_key(task, unit), f"{task} {unit}", unit) for unit in units]
-            inner[task] = self.engine.receipts(job(plan), items)
-        made = self._train(plan) if self.operation.part == TRAIN else self._valid(plan, inner["held"])
-        return made, list(inner.values())
+        choices = self._tasks(ChoicesJob(plan), "choices", [plan.task_key("choices", unit) for unit in shards])
+        chosen = self._tasks(ChooseJob(plan), "choose", [plan.task_key("choose", 0)])
+        keys = [plan.inner_key("held", unit) for unit in shards]
+        held = self._tasks(HeldJob(plan), "held", keys)
+        regrouped, merges = regroup(self.engine, held_exchange(plan), keys)
+        index = self._tasks(IndexJob(plan, regrouped), "index", [plan.task_key("index", 0)])
+        made = self._train(plan) if self.operation.part == TRAIN else self._valid(plan, held)
+        return made, [choices, chosen, held, *merges, index]
+
+    def _tasks(self, job: Job, task: str, keys: Sequence[str]) -> Receipts:
+        items = [Item(key, f"{task} {unit}", unit) for unit, key in enumerate(keys)]
+        return self.engine.receipts(job, items)
 
     def _plan(self) -> Plan:
         shards = [shard for dataset in self.inputs for shard in dataset.shards() if shard["content"] is not None]
@@ -73,10 +75,11 @@ class HoldingOut:
             operation.per,
             operation.method,
             self.stage.schema,
+            exchange.LIMITS,
         )
 
     def _train(self, plan: Plan) -> Receipts:
-        leaves = LeavesTraining(plan.file("index", 0, "index.parquet"), plan.method, plan.schema)
+        leaves = LeavesTraining(plan.index(), plan.method, plan.schema)
         items = [
             Item(plan.task_key(TRAIN, unit), f"{TRAIN} {unit}", ShardUnit(shard))
             for unit, shard in enumerate(plan.shards)

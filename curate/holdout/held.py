@@ -7,18 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from curate.deduplication.plan import SHARD_BITS, shards_of
 from curate.documents import read_shard
-from curate.holdout.plan import CHOICES, HELD, Plan
-from curate.jobs import Item, publish_files
+from curate.holdout.plan import HELD, Plan, Refs
+from curate.jobs import Item, Resources, Spooled, publish_files
+from curate.regroup import Collector, Exchange, Regrouped
 from curate.stages import fit_to
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.duplicates import text_digests
 from transforms.minhash import shingle_sets
+
+
+def held_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of all that is held out: one partition."""
+    return plan.exchange("held", HELD, ("digest", "id"), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +38,36 @@ class HeldJob:
         """The store of the plan."""
         return self.plan.store
 
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.resources
+
     def run(self, item: Item) -> int:
         """Publish what is held out of shard `item.unit`, and return how many documents that is."""
-        batches = list(self._held(item.unit))
-        count = sum(int(batch.num_rows) for batch in batches)
-        files = {}
-        with self.store.spool() as part, self.store.spool() as sets:
-            if count:
-                write_parquet(part, batches, self.plan.schema)
-                write_parquet(sets, [self._compared(batch) for batch in batches], HELD)
-                files = {"part.parquet": (part, count), "held.parquet": (sets, count)}
-            publish_files(self.store, item, self.name, files, {})
-        return count
-
-    def _held(self, shard: int) -> Iterator[pa.RecordBatch]:
-        chosen = pq.read_table(self.plan.file("choose", 0, "chosen.parquet"), schema=CHOICES).column("ref").to_numpy()
-        rows = chosen[shards_of(chosen) == shard] - (shard << SHARD_BITS)
+        exchange, rows = held_exchange(self.plan), self._chosen(item.unit)
         if not len(rows):
-            return
+            publish_files(self.store, item, self.name, {}, {})
+            return 0
+        with self.store.spool() as part, exchange.collect() as sets:
+            written = write_parquet(part, self._held(item.unit, rows, sets), self.plan.schema)
+            files: dict[str, Spooled] = {"part.parquet": (part, written.rows), exchange.file: sets.finish()}
+            publish_files(self.store, item, self.name, files, {})
+        return written.rows
+
+    def _chosen(self, shard: int) -> Refs:
+        """Return the rows of `shard` that are held out."""
+        with pq.ParquetFile(self.plan.file("choose", 0, "chosen.parquet")) as file:
+            chosen = file.read(columns=["ref"]).column("ref").to_numpy()
+        return np.asarray(chosen[shards_of(chosen) == shard] - (shard << SHARD_BITS), np.int64)
+
+    def _held(self, shard: int, rows: Refs, sets: Collector) -> Iterator[pa.RecordBatch]:
         for chunk in read_shard(self.store, self.plan.shards[shard]):
             stays = np.isin(chunk.ordinals, rows)
             if stays.any():
-                yield fit_to(chunk.rows.filter(pa.array(stays)), self.plan.schema)
+                held = fit_to(chunk.rows.filter(pa.array(stays)), self.plan.schema)
+                sets.add(self._compared(held), np.zeros(held.num_rows, np.int64))
+                yield held
 
     def _compared(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         text = batch.column("text")
@@ -71,6 +84,7 @@ class IndexJob:
     """Once: all that is held out, in the order of the text digests."""
 
     plan: Plan
+    held: Regrouped
     name: str = "hold out: index"
 
     @property
@@ -78,13 +92,14 @@ class IndexJob:
         """The store of the plan."""
         return self.plan.store
 
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.resources
+
     def run(self, item: Item) -> int:
         """Publish the index and return how many texts it has."""
-        paths = [self.plan.file("held", shard, "held.parquet") for shard in range(len(self.plan.shards))]
-        tables = [pq.read_table(path, schema=HELD) for path in paths if path.exists()]
-        table = pa.concat_tables([HELD.empty_table(), *tables])
-        table = table.take(pc.sort_indices(table, sort_keys=[("digest", "ascending"), ("id", "ascending")]))
         with self.store.spool() as path:
-            write_parquet(path, table.combine_chunks().to_batches(), HELD)
-            publish_files(self.store, item, self.name, {"index.parquet": (path, table.num_rows)}, {})
-        return int(table.num_rows)
+            written = write_parquet(path, self.held.batches(0), HELD)
+            publish_files(self.store, item, self.name, {"index.parquet": (path, written.rows)}, {})
+        return written.rows

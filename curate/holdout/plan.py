@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -10,7 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from curate.digests import digest_json
+from curate.exchange import FORMAT, Limits
+from curate.jobs import Resources
+from curate.parts import BATCH_BYTES, checked_file
 from curate.receipts import shard_folder
+from curate.regroup import Exchange, memory_of
 from curate.store import Store, StoredFile
 from transforms.hold_out import Limit
 from transforms.minhash import MinHash
@@ -60,11 +65,34 @@ class Plan:
     per: str | None
     method: MinHash | None
     schema: pa.Schema
+    limits: Limits
 
     def task_key(self, task: str, unit: object) -> str:
         """Return the shard key of one task."""
         return digest_json({"operation": f"hold out {task}", "stage": self.key, "unit": unit})
 
-    def file(self, task: str, unit: object, name: str) -> StoredFile:
-        """Return a file that a task published."""
-        return self.store.file(f"{shard_folder(self.task_key(task, unit))}/{name}")
+    def inner_key(self, task: str, unit: object) -> str:
+        """Return the shard key of a task that writes exchange files."""
+        return digest_json({"operation": f"hold out {task}", "stage": self.key, "unit": unit, "exchange": FORMAT})
+
+    def exchange(self, what: str, schema: pa.Schema, order: tuple[str, ...], partitions: int) -> Exchange:
+        """Return the regrouping of the rows `what` of all tasks of one kind."""
+        key, name = self.inner_key("exchange", what), f"hold out: {what}"
+        return Exchange(self.store, key, name, f"{what}.exchange", schema, order, partitions, self.limits)
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs: buffers of exchange files, and texts with their shingles."""
+        return Resources(memory=memory_of(self.limits).memory + 8 * BATCH_BYTES)
+
+    def file(self, task: str, unit: object, name: str) -> Path:
+        """Return the path of a file that a task published, checked.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        return checked_file(self.store, self.task_key(task, unit), name)
+
+    def index(self) -> StoredFile:
+        """Return the file of what training is compared with."""
+        return self.store.file(f"{shard_folder(self.task_key('index', 0))}/index.parquet")

@@ -38,7 +38,9 @@ from transforms.gopher import GopherQuality
 from transforms.outcome import Outcome, kept
 from transforms.user_function import EditText
 
-DEDUPLICATION = ["digests", "equal texts", "bands", "candidates", "shingles", "verify", "decide"]
+DEDUPLICATION = ["digests", "equal texts", "bands", "candidates", "pairs", "shingles", "verify", "decide", "resolve"]
+JOINED = 2
+"""Shards that deduplication reads: compaction joins those of each source."""
 
 
 @pytest.fixture
@@ -55,19 +57,30 @@ def rerun(inputs: Path, store: Path) -> tuple[Result, dict[str, list[str]]]:
     return result, tasks(store)
 
 
-def whole_operation(shards: int) -> dict[str, list[str]]:
-    """Return the tasks of deduplication over so many shards, and of the stage after it."""
+def stage_of(result: Result, name: str) -> Dataset:
+    """Return what the stage of this name made."""
+    (found,) = (stage for stage in result.stages if stage.name == name)
+    return found
+
+
+def joined(name: str) -> dict[str, list[str]]:
+    """Return the task that joins the shards of a stage."""
+    return {f"compact {name}": ["group 0"]}
+
+
+def whole_operation() -> dict[str, list[str]]:
+    """Return the tasks of deduplication, and of the stage after it."""
     found = {}
     for job in DEDUPLICATION:
         name = "exact" if job == "equal texts" else job
-        per_shard = job in ("digests", "bands", "shingles")
-        found[f"deduplicate: {job}"] = [f"{name} {unit}" for unit in range(shards if per_shard else 1)]
-    return {**found, "deduplicate": [f"apply {unit}" for unit in range(shards)]}
+        per_shard = job in ("digests", "bands", "shingles", "resolve")
+        found[f"deduplicate: {job}"] = [f"{name} {unit}" for unit in range(JOINED if per_shard else 1)]
+    return {**found, "deduplicate": [f"apply {unit}" for unit in range(JOINED)]}
 
 
-def without_case(done: dict[str, list[str]], shards: int) -> dict[str, list[str]]:
+def without_case(done: dict[str, list[str]]) -> dict[str, list[str]]:
     """Return `done` without the stage after deduplication, all of whose shards must be there."""
-    assert len(done["case"]) == shards
+    assert len(done["case"]) == JOINED
     return {job: labels for job, labels in done.items() if job != "case"}
 
 
@@ -87,10 +100,10 @@ def test_file_added_runs_its_shard_and_what_sees_all_documents(
     inputs, store = lived_in
     write_lines(inputs / "web" / "new.jsonl", [{"lang": "en", "text": sentence(50)}])
     result, done = rerun(inputs, store)
-    assert without_case(done, 5) == {"apply web": ["new.jsonl"], **whole_operation(5)}
+    assert without_case(done) == {"apply web": ["new.jsonl"], **joined("apply web"), **whole_operation()}
     assert result.stages[0].manifest == undisturbed.stages[0].manifest
-    old = {shard["key"] for shard in undisturbed.stages[1].shards()}
-    assert old < {shard["key"] for shard in result.stages[1].shards()}
+    old = {shard["key"] for shard in stage_of(undisturbed, "apply web").shards()}
+    assert old < {shard["key"] for shard in stage_of(result, "apply web").shards()}
     assert texts(result.outputs["texts"]).count(sentence(50)) == 1
 
 
@@ -98,15 +111,16 @@ def test_file_added_to_a_keyed_source_runs_the_search_for_repeats_too(lived_in: 
     inputs, store = lived_in
     write_lines(inputs / "books" / "new.jsonl", [{"isbn": "b60", "lang": "en", "text": sentence(60)}])
     _, done = rerun(inputs, store)
-    assert without_case(done, 5) == {"books": ["new.jsonl"], "books: repeats": ["ids"], **whole_operation(5)}
+    searched = {"books": ["new.jsonl"], "books: repeats": ["files from 0", "partition 0"]}
+    assert without_case(done) == {**searched, **joined("books"), **whole_operation()}
 
 
 def test_file_removed_runs_what_sees_all_documents(lived_in: tuple[Path, Path], undisturbed: Result) -> None:
     inputs, store = lived_in
     (inputs / "web" / "x.jsonl").unlink()
     result, done = rerun(inputs, store)
-    assert without_case(done, 3) == whole_operation(3)
-    assert result.stages[1].shards() == undisturbed.stages[1].shards()[1:]
+    assert without_case(done) == {**joined("apply web"), **whole_operation()}
+    assert stage_of(result, "apply web").shards() == stage_of(undisturbed, "apply web").shards()[1:]
 
 
 def test_file_renamed_runs_its_shard_and_what_sees_all_documents_and_leaves_the_texts(
@@ -115,7 +129,7 @@ def test_file_renamed_runs_its_shard_and_what_sees_all_documents_and_leaves_the_
     inputs, store = lived_in
     (inputs / "web" / "x.jsonl").rename(inputs / "web" / "w.jsonl")
     result, done = rerun(inputs, store)
-    assert without_case(done, 4) == {"apply web": ["w.jsonl"], **whole_operation(4)}
+    assert without_case(done) == {"apply web": ["w.jsonl"], **joined("apply web"), **whole_operation()}
     assert multiset(result) == multiset(undisturbed)
 
 
@@ -126,7 +140,7 @@ def test_files_swapped_run_both_shards_and_leave_the_texts(lived_in: tuple[Path,
     y.rename(x)
     (inputs / "away").rename(y)
     result, done = rerun(inputs, store)
-    assert without_case(done, 4) == {"apply web": ["x.jsonl", "y.jsonl"], **whole_operation(4)}
+    assert without_case(done) == {"apply web": ["x.jsonl", "y.jsonl"], **joined("apply web"), **whole_operation()}
     assert multiset(result) == multiset(undisturbed)
 
 
