@@ -16,6 +16,7 @@ import pytest
 
 from curate import Outputs, deduplicate, read_files, read_jsonl, read_parquet
 from curate.configuration import ConfigurationError
+from curate.datasets import Dataset
 from curate.jobs import Item, Job, TaskError
 from curate.recipe import load_recipe
 from curate.run import Result
