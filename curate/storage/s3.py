@@ -44,7 +44,7 @@ class S3Client:
             StoreError: boto3 is not installed.
         """
         self.bucket, self.requests, self.part_bytes = bucket, requests, part_bytes
-        self._client = _open(options)
+        self._session, self._client = _open(options)
 
     def head(self, key: str) -> ObjectInfo:
         """Return what is known about an object."""
@@ -119,9 +119,16 @@ class S3Client:
         return Page(objects, prefixes, found.get("NextContinuationToken"))
 
     def kvstore(self, prefix: str) -> dict[str, Any]:
-        """Return TensorStore's specification: it reads no AWS_ENDPOINT_URL, so the endpoint stands in it."""
+        """Return TensorStore's specification.
+
+        It reads no AWS_ENDPOINT_URL, so the endpoint stands in it, and logs a line for every place in which it finds
+        no credentials, so the kind of place where the SDK found them stands in it, never the credentials.
+        """
         meta = self._client.meta
         spec: dict[str, Any] = {"driver": "s3", "bucket": self.bucket, "path": prefix}
+        found = self._session.get_credentials()
+        if found is not None and found.method in _PROVIDERS:
+            spec["aws_credentials"] = {"type": _PROVIDERS[found.method]}
         if not meta.endpoint_url.endswith(".amazonaws.com"):
             spec["endpoint"] = meta.endpoint_url
         return spec | ({"aws_region": meta.region_name} if meta.region_name else {})
@@ -164,7 +171,11 @@ def _translating(where: str) -> Iterator[None]:
         raise StoreError(f"{where}: {error}") from error
 
 
-def _open(options: StorageOptions) -> Any:
+_PROVIDERS: Final = {"env": "environment", "iam-role": "imds"}
+"""The SDK's name of a place of credentials → TensorStore's, which looks everywhere where it is told none."""
+
+
+def _open(options: StorageOptions) -> tuple[Any, Any]:
     try:
         import boto3
         from botocore.config import Config
@@ -179,7 +190,7 @@ def _open(options: StorageOptions) -> Any:
         read_timeout=60,
     )
     session = boto3.session.Session()
-    return session.client("s3", endpoint_url=options.endpoint, region_name=options.region, config=config)
+    return session, session.client("s3", endpoint_url=options.endpoint, region_name=options.region, config=config)
 
 
 def _at_once(send: Callable[[int, int, int], dict[str, Any]], ranges: Iterator[tuple[int, int]]) -> list[Any]:
