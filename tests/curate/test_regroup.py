@@ -96,7 +96,7 @@ def drawn(inputs: int, partitions: int, seed: int = 1) -> list[Rows]:
     ]
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=15)
 @given(
     inputs=st.integers(0, 14),
     partitions=st.integers(1, 40),
@@ -135,7 +135,7 @@ def test_more_partitions_than_a_level_has_are_reached_in_levels(tmp_path: Path) 
 def test_files_are_merged_in_as_many_levels_as_needed(tmp_path: Path) -> None:
     given_rows = drawn(29, 2)
     found, inner = regrouped(tmp_path, given_rows, 2, replace(LIMITS, fan_in=3))
-    assert [len(receipts) for receipts in inner] == [9, 3, 2]  # 29 files → 10 → 4 → 2, a group of one is its file
+    assert [len(receipts) for receipts in inner] == [10, 3, 2]  # 29 files → 10 → 4 → 2; a group of one is its file
     assert len(found.tasks) == 2
     for partition in range(2):
         assert found.table(partition).to_pylist() == by_definition(given_rows, partition)
@@ -225,7 +225,7 @@ def test_merge_task_that_meets_damage_names_file_and_task(tmp_path: Path) -> Non
 
 
 def test_cursor_gives_every_row_once_below_rising_bounds() -> None:
-    batches = [pa.RecordBatch.from_pydict({"ref": pa.array(refs)}) for refs in ([1, 1, 4], [4, 9], [], [12])]
+    batches = [pa.RecordBatch.from_pydict({"ref": pa.array(refs, pa.int64())}) for refs in ([1, 1, 4], [4, 9], [], [12])]
     cursor = Cursor(iter(batches), "ref", batches[0].schema)
     assert [cursor.below(bound).column("ref").to_pylist() for bound in (1, 4, 5, 5, 10, 99)] == [
         [],
