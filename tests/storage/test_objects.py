@@ -20,10 +20,12 @@ import pytest
 
 from curate.digests import digest_bytes
 from curate.storage import admission, node_cache, requests, s3
+from curate.storage import parts as module_parts
 from curate.storage.admission import NOTE
 from curate.storage.errors import StoreError
 from curate.storage.node_cache import NodeCache
 from curate.storage.objects import ObjectFiles
+from curate.storage.parts import PartsAppender
 from curate.storage.requests import BusyError, Requests
 from curate.store import Store
 from tests.storage.servers import BUCKET, KEY, SECRET, Proxy, credentials, google, moto, proxied, rclone, store_at
@@ -400,3 +402,35 @@ def test_folder_of_somebody_else_is_not_used_for_copies(tmp_path: Path, monkeypa
     (tmp_path / f"curate-{me + 1}").mkdir()
     with pytest.raises(StoreError, match="is not yours"):
         module.node_folder()
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def test_parts_of_lines_are_few_and_failed_ones_may_be_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, kept, fails = [100.0], {}, [False]
+    monkeypatch.setattr(module_parts.time, "monotonic", lambda: now[0])
+
+    def put(name: str, content: bytes) -> None:
+        if fails[0]:
+            raise StoreError("busy")
+        kept[name] = content
+
+    lines = PartsAppender("runs/a/j", put)
+    lines.write(b"1\n")
+    assert list(kept.values()) == [b"1\n"]
+    lines.write(b"2\n")
+    assert list(kept.values()) == [b"1\n"]  # within the next seconds
+    now[0] += 10
+    fails[0] = True
+    with pytest.raises(StoreError):
+        lines.write(b"3\n")
+    fails[0] = False
+    lines.write(b"3\n")
+    assert list(kept.values()) == [b"1\n2\n3\n"]
+    lines.write(b"x" * module_parts.PART_BYTES + b"\n")
+    lines.write(b"4\n")
+    lines.close()
+    lines.close()
+    assert [len(content) for content in kept.values()] == [6 + module_parts.PART_BYTES + 1, 2]
+    assert sorted(kept) == list(kept)
