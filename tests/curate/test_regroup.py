@@ -225,7 +225,8 @@ def test_merge_task_that_meets_damage_names_file_and_task(tmp_path: Path) -> Non
 
 
 def test_cursor_gives_every_row_once_below_rising_bounds() -> None:
-    batches = [pa.RecordBatch.from_pydict({"ref": pa.array(refs, pa.int64())}) for refs in ([1, 1, 4], [4, 9], [], [12])]
+    pieces: list[list[int]] = [[1, 1, 4], [4, 9], [], [12]]
+    batches = [pa.RecordBatch.from_pydict({"ref": pa.array(refs, pa.int64())}) for refs in pieces]
     cursor = Cursor(iter(batches), "ref", batches[0].schema)
     assert [cursor.below(bound).column("ref").to_pylist() for bound in (1, 4, 5, 5, 10, 99)] == [
         [],
