@@ -14,7 +14,7 @@ from typing import Any, Final
 from curate.digests import short
 from curate.formats import Format, FormatError
 from curate.statistics import Statistics
-from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
+from curate.store import MissingError, Store, StoreError, check_self_digest, json_line, self_digested
 
 _REMEDY: Final = "use the version that wrote it, or run the recipe again into a new store"
 
@@ -115,10 +115,12 @@ def read_receipt(store: Store, key: str) -> Receipt | None:
         StoreError: the receipt is damaged, of another format, or of another shard with the same path.
     """
     name = f"{shard_folder(key)}/receipt.json"
-    if not store.exists(name):
-        return None
     path = store.url(name)
-    value = lift(RECEIPT, check_self_digest(store.read_json(name), path), path)
+    try:
+        stored = store.read_json(name)
+    except MissingError:
+        return None
+    value = lift(RECEIPT, check_self_digest(stored, path), path)
     if value["key"] != key:
         raise StoreError(f"{path} belongs to the shard key {value['key']}, not to {key}")
     files = {file: FileEntry(**entry) for file, entry in value["files"].items()}

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final
 
 from curate.digests import digest_file, digest_json, digest_stream
 from curate.storage.claims import remove_settled_claims
-from curate.storage.errors import StoreError
+from curate.storage.errors import MissingError, StoreError
 from curate.storage.files import Appender, Entry, Files
 from curate.storage.local import LocalFiles
 from curate.storage.locks import sweep_locks
@@ -31,6 +31,7 @@ __all__ = [
     "PUT_POINTS",
     "REMOVE_POINTS",
     "Entry",
+    "MissingError",
     "StorageOptions",
     "Store",
     "StoreError",
@@ -247,7 +248,8 @@ class Store:
         """Return the parsed JSON of `name`.
 
         Raises:
-            StoreError: the file is missing, or is not canonical JSON with a line break.
+            MissingError: the file is missing.
+            StoreError: it is not canonical JSON with a line break.
         """
         try:
             content = self.read_bytes(name)
@@ -256,7 +258,7 @@ class Store:
                 raise ValueError("not the canonical JSON that curate writes")
             return value
         except FileNotFoundError:
-            raise StoreError(f"{self.url(name)} is missing: run the recipe again to make it") from None
+            raise MissingError(f"{self.url(name)} is missing: run the recipe again to make it") from None
         except (ValueError, TypeError, RecursionError) as error:
             raise StoreError(f"{self.url(name)} is damaged ({error}): remove it and run the recipe again") from error
 

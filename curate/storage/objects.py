@@ -75,12 +75,13 @@ class ObjectFiles:
 
     def local(self, name: str, digest: str | None = None) -> Path:
         """Return the path of a copy on this node, made when it is not here; see `NodeCache`."""
-        info = self._head(name)
         cache = NodeCache(self.node, self.options.cache_bytes)
         place = f"{self.options.endpoint or ''} {self.url(name)}"
-        return cache.copy(place, info.version, digest, lambda path: self._fetch(info, path))
+        version = digest or self._head(name).version  # files do not change: one of this digest needs no look
+        return cache.copy(place, version, digest, lambda path: self._fetch(name, path))
 
-    def _fetch(self, info: ObjectInfo, path: Path) -> None:
+    def _fetch(self, name: str, path: Path) -> None:
+        info = self._head(name)
         descriptor = os.open(path, os.O_CREAT | os.O_WRONLY, 0o666)
         try:
 
