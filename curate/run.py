@@ -245,8 +245,18 @@ def commit_result(
         "stages": [_entry(product) for product in ordered],
         "content": digest_json(contents),
     }
-    store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
+    if not _is_there_already(store, folder, manifest):
+        store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
     return open_result(store, folder)
+
+
+def _is_there_already(store: Store, folder: str, manifest: Mapping[str, Any]) -> bool:
+    """Return whether an earlier version of the format says the same there: then it stays."""
+    name = f"{folder}/manifest.json"
+    if not store.exists(name) or store.read_json(name)["format"] == manifest["format"]:
+        return False
+    there = read_manifest(store, folder)
+    return all(there[field] == manifest[field] for field in ("key", "content", "plan"))
 
 
 def _compile(outputs: Outputs, products: Mapping[str, Made]) -> tuple[Artifact, dict[str, str]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from curate.formats import Format, FormatError
+from curate.store import StoreError, json_line, self_digested
+from tests.curate.corpus import run_on, small
 
 
 def _rename(value: dict[str, Any]) -> dict[str, Any]:
@@ -15,6 +19,29 @@ def _rename(value: dict[str, Any]) -> dict[str, Any]:
 
 def _add(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "unit": "byte"}
+
+
+def _put_back(path: Path, **changes: Any) -> bytes:
+    """Make the manifest at `path` one of format 1, with `changes`."""
+    value = {name: item for name, item in json.loads(path.read_bytes()).items() if name != "digest"}
+    path.unlink()
+    path.write_bytes(json_line(self_digested({**value, "format": 1, **changes})))
+    return path.read_bytes()
+
+
+def test_run_over_a_result_of_an_earlier_format_keeps_it(raw: Path, tmp_path: Path) -> None:
+    first = run_on(small(raw), tmp_path)
+    path = tmp_path / first.name / "manifest.json"
+    before = _put_back(path)
+    assert run_on(small(raw), tmp_path).digest == first.digest
+    assert path.read_bytes() == before
+
+
+def test_run_over_another_result_of_an_earlier_format_is_refused(raw: Path, tmp_path: Path) -> None:
+    first = run_on(small(raw), tmp_path)
+    _put_back(tmp_path / first.name / "manifest.json", content="0" * 64)
+    with pytest.raises(StoreError, match="two attempts at one task must give the same bytes"):
+        run_on(small(raw), tmp_path)
 
 
 THIRD = Format(3, "run again", (_rename, _add))
