@@ -19,6 +19,8 @@ from typing import Final
 from curate.configuration import ConfigurationError
 from curate.jobs import TaskError
 from curate.journal import finished_recipes
+from curate.list_command import add_list
+from curate.plan_command import add_plan_options, print_plan
 from curate.quarantine_command import add_isolation_options, add_quarantine, isolation_arguments
 from curate.recipe import Outputs, Recipe, load_recipe, parse_pairs
 from curate.stages import Stage
@@ -86,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands)
     _add_plan(commands)
+    add_list(commands, _add)
     add_status(commands, _add)
     verify = _add(commands, "verify", _verify, "check every byte and every count of a store")
     verify.add_argument("store", metavar="DIR", help=f"store to check: {STORE_HELP}")
@@ -150,8 +153,9 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = _add(commands, "plan", _plan, "say what a run would do and what it would reuse; reads only")
+    command = _add(commands, "plan", _plan, "say what a run would do, why, and what it would reuse; reads only")
     _add_recipe_options(command)
+    add_plan_options(command)
 
 
 def _outputs(options: argparse.Namespace) -> tuple[Recipe, Outputs, list[types.ModuleType]]:
@@ -193,13 +197,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from curate.planning import plan
-
     _, outputs, _ = _outputs(options)
-    print(outputs)
-    print()
-    for stage in plan(outputs, store_of(options), sample=options.sample):
-        print(stage)
+    print_plan(options, outputs, store_of(options), print)
     return OK
 
 

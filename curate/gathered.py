@@ -19,11 +19,14 @@ from curate.ledger import SAMPLES
 from curate.receipts import FileEntry, Receipt, shard_folder
 from curate.samples import Samples
 from curate.statistics import Statistics, merge_all
-from curate.store import Store, check_self_digest
+from curate.store import Store, check_self_digest, json_line, self_digested
 from transforms.outcome import canonical_json, rows
 
 FAN_IN: Final = 128
 """Receipts, or nodes of a tree of receipts, that are merged at once: a constant, whatever the number of workers."""
+
+MERGED: Final = "merged.json"
+"""The file of a node with what its receipts say together."""
 
 ROWS: Final = pa.schema(
     [
@@ -80,6 +83,7 @@ class Receipts:
 
     Attributes:
         count: how many there are.
+        bytes: of all their files.
         held: their rows where there are at most `FAN_IN`, and `merged` their statistics.
         leaves: else the keys of the nodes that hold their rows, in order, and
         nodes: the rows of all nodes of the tree, the root last.
@@ -87,6 +91,7 @@ class Receipts:
 
     store: Store
     count: int
+    bytes: int
     held: tuple[ReceiptRow, ...] = ()
     merged: Statistics | None = None
     leaves: tuple[str, ...] = ()
@@ -103,7 +108,7 @@ class Receipts:
 
     def statistics(self) -> Statistics:
         """Return the merged statistics."""
-        return self.merged or {} if not self.nodes else node_statistics(self.store, self.nodes[-1].key)
+        return read_node(self.store, self.nodes[-1].key).statistics if self.nodes else self.merged or {}
 
     def samples(self) -> pa.RecordBatch:
         """Return the merged samples."""
@@ -114,7 +119,8 @@ class Receipts:
 def held(store: Store, receipts: Sequence[Receipt]) -> Receipts:
     """Return a few `receipts` together."""
     rows = tuple(ReceiptRow.of(receipt) for receipt in receipts)
-    return Receipts(store, len(rows), rows, merge_all(receipt.statistics for receipt in receipts))
+    size = sum(row.bytes for row in rows)
+    return Receipts(store, len(rows), size, rows, merge_all(receipt.statistics for receipt in receipts))
 
 
 def node_rows(store: Store, key: str) -> Iterator[ReceiptRow]:
@@ -123,15 +129,27 @@ def node_rows(store: Store, key: str) -> Iterator[ReceiptRow]:
     yield from map(row_of, table.to_pylist())
 
 
-def node_statistics(store: Store, key: str) -> Statistics:
-    """Return the merged statistics of a node.
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What the receipts below a node say together: the `size` of their files in bytes, and statistics."""
+
+    size: int
+    statistics: Statistics
+
+    def content(self) -> bytes:
+        """Return `merged.json` of the node."""
+        return json_line(self_digested({"bytes": self.size, "statistics": self.statistics}))
+
+
+def read_node(store: Store, key: str) -> Node:
+    """Return a node.
 
     Raises:
         StoreError: the file is missing or damaged.
     """
-    name = f"{shard_folder(key)}/statistics.json"
+    name = f"{shard_folder(key)}/{MERGED}"
     value = check_self_digest(store.read_json(name), store.url(name))
-    return {part: merged for part, merged in value.items() if part != "digest"}
+    return Node(value["bytes"], value["statistics"])
 
 
 def merged_samples(store: Store, keys: Iterator[str]) -> pa.RecordBatch:

@@ -19,18 +19,20 @@ import pyarrow as pa
 from curate.digests import digest_json
 from curate.gathered import (
     FAN_IN,
+    MERGED,
     ROWS,
+    Node,
     ReceiptRow,
     Receipts,
     merged_samples,
-    node_statistics,
+    read_node,
     table_of,
 )
 from curate.jobs import Item, Job
 from curate.ledger import SAMPLES
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_receipt, shard_folder
 from curate.statistics import Statistics, merge_all
-from curate.store import Store, StoreError, json_line, self_digested
+from curate.store import Store, StoreError
 from curate.writer import write_parquet
 
 
@@ -66,16 +68,15 @@ class GatherJob:
         """
         branch: Branch = item.unit
         if branch.level:
-            nodes = [required_receipt(self.store, key) for key in branch.members]
-            statistics = merge_all(node_statistics(self.store, key) for key in branch.members)
-            self._publish(item, statistics, [ReceiptRow.of(node) for node in nodes], None)
+            rows = [ReceiptRow.of(required_receipt(self.store, key)) for key in branch.members]
+            below = [read_node(self.store, key) for key in branch.members]
+            node = Node(sum(node.size for node in below), merge_all(node.statistics for node in below))
+            self._publish(item, node, rows, None)
         else:
-            held, statistics = read_rows(self.store, branch.members)
-            self._publish(item, statistics, held, table_of(iter(held)))
+            rows, statistics = read_rows(self.store, branch.members)
+            self._publish(item, Node(sum(row.bytes for row in rows), statistics), rows, table_of(iter(rows)))
 
-    def _publish(
-        self, item: Item, statistics: Statistics, members: Sequence[ReceiptRow], table: pa.RecordBatch | None
-    ) -> None:
+    def _publish(self, item: Item, node: Node, members: Sequence[ReceiptRow], table: pa.RecordBatch | None) -> None:
         folder = shard_folder(item.key)
         sampled = (row.key for row in members if "samples.parquet" in row.files)
         batches = {"rows.parquet": (table, ROWS), "samples.parquet": (merged_samples(self.store, sampled), SAMPLES)}
@@ -88,9 +89,8 @@ class GatherJob:
                     size = path.stat().st_size
                     digest = self.store.publish(path, f"{folder}/{name}")
                     files[name] = FileEntry(size, digest, written.rows, written.content)
-            content = json_line(self_digested(statistics))
-            digest = self.store.publish_bytes(content, f"{folder}/statistics.json")
-            files["statistics.json"] = FileEntry(len(content), digest)
+        content = node.content()
+        files[MERGED] = FileEntry(len(content), self.store.publish_bytes(content, f"{folder}/{MERGED}"))
         publish_receipt(self.store, Receipt(item.key, self.name, item.unit.described(), files))
 
 
@@ -149,14 +149,14 @@ def gather(engine: MakesItems, keys: Sequence[str], made: frozenset[str] = froze
     store = engine.store
     if len(keys) <= FAN_IN:
         held, statistics = read_rows(store, keys)
-        return Receipts(store, len(keys), tuple(held), statistics)
+        return Receipts(store, len(keys), sum(row.bytes for row in held), tuple(held), statistics)
     leaves, nodes = _level(engine, 0, keys, made)
     level, members = 0, leaves
     while len(members) > 1:
         level += 1
         members, further = _level(engine, level, members, frozenset())
         nodes += further
-    return Receipts(store, len(keys), leaves=leaves, nodes=tuple(nodes))
+    return Receipts(store, len(keys), read_node(store, members[0]).size, leaves=leaves, nodes=tuple(nodes))
 
 
 def _level(

@@ -1,27 +1,51 @@
-"""`curate plan`: what a run would do. It only reads: nothing is hashed, nothing is written."""
+"""`curate plan`: what a run would do, why, and what it would cost. It only reads: it neither hashes nor writes.
+
+A plan is exact where it can be known before the run: which shards of document-wise stages are made, as long as the
+shards before them are known. Of a shard that is still to be made it is not known whether it keeps anything: its
+followers are planned, and left out by the run if it keeps nothing. Of dataset-wide operations it is known whether they
+run. Cost: a look for each receipt (one listing on a remote store).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
-from curate.datasets import has_dataset, open_dataset
+from curate.costs import Costs, costs_of, kind_of
+from curate.datasets import Dataset
 from curate.digests import short
 from curate.inputs import FileUnit, InputFile, StatIndex, list_files, units_of
 from curate.keys import Keys, reading_name
-from curate.receipts import finished
+from curate.progress import clock
+from curate.receipts import finished, read_receipt
 from curate.recipe import Outputs
 from curate.run import parse_sample
-from curate.running import shard_items
-from curate.stages import (
-    DocumentStage,
-    Stage,
-    WideStage,
-    compile_stages,
-    readers_of,
-)
+from curate.running import Made, datasets_of, find_made
+from curate.stages import DocumentStage, Stage, Stages, WideStage, compile_stages, readers_of
+from curate.staleness import reasons
 from curate.store import Store, open_store
+
+REUSED: Final = "reused"
+TO_RUN: Final = "to run"
+TO_FINISH: Final = "to finish"
+UNKNOWN: Final = "unknown until hashed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a stage is estimated to take: CPU seconds, seconds, bytes written; None where no earlier figures tell."""
+
+    cpu_seconds: float | None
+    seconds: float | None
+    written: int | None
+
+    def __str__(self) -> str:
+        if self.cpu_seconds is None or self.seconds is None:
+            return "no earlier figures"
+        written = "" if self.written is None else f", writes ≈ {self.written:,} bytes"
+        return f"≈ {clock(self.seconds)}, {self.cpu_seconds / 3600:,.3f} CPU hours{written}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,32 +55,101 @@ class PlannedStage:
     Attributes:
         name: of the stage.
         key: its key, or None while input files are not hashed.
-        state: "reused", "to run", "to finish" or "unknown until hashed".
-        done: shards that are there; `shards` of them are needed (None where that is known only later).
+        state: "reused", "to run", "to finish" (some of its work is there) or "unknown until hashed".
+        why: what differs from the nearest earlier one; empty when it is reused.
+        shards: how many it has, of which `done` are there; None where that is known only later.
+        run: keys of the shards that are made, as far as they are known.
         files: input files to hash first, `bytes` in all.
-        read: bytes of input that will be read.
+        read: bytes of input that will be read: files, or shards of the stage before it (estimated while those are not
+            there).
+        cost: estimate, None where none was asked for or nothing is to do.
     """
 
     name: str
     key: str | None
     state: str
+    why: tuple[str, ...] = ()
     done: int = 0
     shards: int | None = None
+    run: tuple[str, ...] = ()
     files: int = 0
     bytes: int = 0
     read: int = 0
+    cost: Cost | None = None
 
-    def __str__(self) -> str:
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+        cost = None if self.cost is None else {name: getattr(self.cost, name) for name in Cost.__slots__}
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {**values, "why": list(self.why), "run": list(self.run), "cost": cost}
+
+    def lines(self) -> list[str]:
+        """Return it in words."""
         parts = [f"{self.name:<28} {short(self.key) if self.key else '-' * 16}  {self.state}"]
         if self.files:
             parts.append(f"{self.files:,} files, {self.bytes:,} bytes")
-        elif self.state != "reused" and self.shards is not None:
-            parts.append(f"{self.done:,} of {self.shards:,} shards are there, {self.read:,} bytes to read")
-        return ": ".join(parts)
+        elif self.state != REUSED:
+            shards = [] if self.shards is None else [f"{self.done:,} of {self.shards:,} shards are there"]
+            parts.append(", ".join([*shards, f"{self.read:,} bytes to read"]))
+        if self.cost is not None:
+            parts.append(str(self.cost))
+        return [": ".join(parts), *(f"    {reason}" for reason in self.why)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
 
-def plan(outputs: Outputs, store: str | Path | Store, *, sample: str | None = None) -> list[PlannedStage]:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The stages of a recipe as a run would find them, in order; `workers` is what costs were estimated for."""
+
+    stages: tuple[PlannedStage, ...]
+    workers: int | None = None
+
+    def __iter__(self) -> Iterator[PlannedStage]:
+        return iter(self.stages)
+
+    @property
+    def hashed(self) -> int:
+        """Bytes of files to hash first, each counted once."""
+        return max((stage.bytes for stage in self.stages), default=0)
+
+    @property
+    def cost(self) -> Cost:
+        """What all stages take together; None in a part of which nothing is known."""
+        asked = [stage.cost for stage in self.stages if stage.cost is not None]
+        sums = [_sum([getattr(cost, name) for cost in asked]) for name in Cost.__slots__]
+        return Cost(sums[0], sums[1], None if sums[2] is None else round(sums[2]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+        cost = {name: getattr(self.cost, name) for name in Cost.__slots__} if self.workers is not None else None
+        return {"stages": [stage.to_json() for stage in self.stages], "workers": self.workers, "cost": cost}
+
+    def __str__(self) -> str:
+        lines = [line for stage in self.stages for line in stage.lines()]
+        counts = {state: sum(stage.state == state for stage in self.stages) for state in (REUSED, TO_RUN, TO_FINISH)}
+        said = [f"{count} {state}" for state, count in counts.items() if count]
+        read = sum(stage.read for stage in self.stages)
+        total = f"in all: {', '.join(said) or 'nothing known'}; {read:,} bytes to read"
+        if self.workers is not None:
+            total += f"; with {self.workers} workers {self.cost}"
+        return "\n".join([*lines, total])
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def plan(outputs: Outputs, store: str | Path | Store, *, sample: str | None = None, workers: int | None = None) -> Plan:
     """Return what `run` would do with the same arguments, stage by stage.
+
+    Args:
+        outputs: what a recipe returned.
+        store: path or URL of the store, or the store; it need not be there.
+        sample: as for `run`.
+        workers: estimate costs for so many; None estimates none.
 
     Raises:
         ConfigurationError: the recipe cannot run as written.
@@ -66,49 +159,119 @@ def plan(outputs: Outputs, store: str | Path | Store, *, sample: str | None = No
     index = StatIndex(place)
     units: dict[str, list[FileUnit]] = {}
     unhashed: dict[str, list[InputFile]] = {}
-    for reader in readers_of(stages):
-        known, unknown = units_of(reader, list_files(reader), index)
-        units[reading_name(reader)], unhashed[reading_name(reader)] = known, unknown
-    return [_planned(stage, place, units, unhashed) for stage in stages.ordered]
+    for name, reader in {reading_name(reader): reader for reader in readers_of(stages)}.items():
+        units[name], unhashed[name] = units_of(reader, list_files(reader), index)
+    costs = costs_of(place)
+    return Plan(_Planner(place, stages, Keys(units), unhashed, costs, workers).plan(), workers)
 
 
-def _unhashed(stage: Stage, unhashed: Mapping[str, list[InputFile]]) -> list[InputFile]:
-    if isinstance(stage, DocumentStage) and stage.reader is not None:
-        return unhashed[reading_name(stage.reader)]
-    return [file for parent in stage.inputs for file in _unhashed(parent, unhashed)]
+@dataclass(slots=True)
+class _Planner:
+    store: Store
+    stages: Stages
+    keys: Keys
+    unhashed: Mapping[str, list[InputFile]]
+    costs: Costs
+    workers: int | None
+    known: dict[Stage, str | None] = field(default_factory=dict)
+    shards: dict[Stage, dict[str, int] | None] = field(default_factory=dict)  # what each stage will hold: key → bytes
+    sizes: dict[Stage, int] = field(default_factory=dict)  # bytes of it in all, estimated where it is not there
 
+    def plan(self) -> tuple[PlannedStage, ...]:
+        return tuple(self._planned(stage) for stage in self.stages.ordered)
 
-def _planned(
-    stage: Stage, store: Store, units: Mapping[str, list[FileUnit]], unhashed: Mapping[str, list[InputFile]]
-) -> PlannedStage:
-    files = list(dict.fromkeys(_unhashed(stage, unhashed)))
-    if files:
+    def _planned(self, stage: Stage) -> PlannedStage:
+        files = list(dict.fromkeys(self._unhashed(stage)))
+        self.known[stage] = None if files else self.keys.stage(stage)
+        if files:
+            return self._unknown(stage, files)
+        key = self.keys.stage(stage)
+        made = find_made(self.store, stage, key)
+        if made is None:
+            return self._to_do(stage, key)
+        self._take(stage, made)
+        return PlannedStage(stage.name, key, REUSED)
+
+    def _unhashed(self, stage: Stage) -> list[InputFile]:
+        if isinstance(stage, DocumentStage) and stage.reader is not None:
+            return self.unhashed[reading_name(stage.reader)]
+        return [file for parent in stage.inputs for file in self._unhashed(parent)]
+
+    def _unknown(self, stage: Stage, files: Sequence[InputFile]) -> PlannedStage:
+        self.shards[stage], self.sizes[stage] = None, 0
+        reads = isinstance(stage, DocumentStage) and stage.reader is not None
+        why = self._why(stage, [file.path for file in files] if reads else [])
         size = sum(file.size for file in files)
-        return PlannedStage(stage.name, None, "unknown until hashed", files=len(files), bytes=size)
-    keys = Keys(units)
-    key = keys.stage(stage)
-    if has_dataset(store, stage.name, key):
-        return PlannedStage(stage.name, key, "reused")
-    items = _items(stage, store, keys)
-    if items is None:
-        return PlannedStage(stage.name, key, "to run")
-    there = finished(store, list(items))
-    missing = [size for shard, size in items.items() if shard not in there]
-    done = len(items) - len(missing)
-    state = "to finish" if done else "to run"
-    return PlannedStage(stage.name, key, state, done=done, shards=len(items), read=sum(missing))
+        return PlannedStage(stage.name, None, UNKNOWN, why, files=len(files), bytes=size)
+
+    def _why(self, stage: Stage, unhashed: Sequence[str] = ()) -> tuple[str, ...]:
+        return reasons(stage, self.store, self.keys, unhashed, self.known)
+
+    def _take(self, stage: Stage, made: Made) -> None:
+        """Take what `stage` made already."""
+        self.shards[stage], self.sizes[stage] = {}, 0
+        for dataset in datasets_of([made]):
+            shards = _kept(dataset)
+            self.shards[stage], self.sizes[stage] = shards, sum(shards.values())
+
+    def _to_do(self, stage: Stage, key: str) -> PlannedStage:
+        items = self._items(stage)
+        if items is None:
+            read = sum(self.sizes[parent] for parent in stage.inputs)
+            self.shards[stage], self.sizes[stage] = None, self._grown(stage, read)
+            state = TO_FINISH if self.costs.begun.get(key) else TO_RUN
+            return PlannedStage(stage.name, key, state, self._why(stage), read=read, cost=self._cost(stage, read, read))
+        there = finished(self.store, list(items))
+        missing = {shard: size for shard, size in items.items() if shard not in there}
+        self.shards[stage] = made = self._made(stage, items, there)
+        self.sizes[stage] = sum(made.values())
+        state = TO_FINISH if there or not items else TO_RUN
+        read = sum(missing.values())
+        cost = self._cost(stage, read, read, len(missing))
+        return PlannedStage(
+            stage.name, key, state, self._why(stage), len(there), len(items), tuple(missing), read=read, cost=cost
+        )
+
+    def _items(self, stage: Stage) -> dict[str, int] | None:
+        """Return shard key → bytes of input, or None while the input's shards are not known."""
+        if isinstance(stage, WideStage):
+            return None
+        if stage.reader is not None:
+            mine = self.keys.units[reading_name(stage.reader)]
+            return dict(zip(self.keys.shards(stage, mine), (unit.size for unit in mine), strict=True))
+        before = self.shards[stage.inputs[0]]
+        chain = self.keys.chain(stage)
+        return None if before is None else {chain.key(shard): size for shard, size in before.items()}
+
+    def _made(self, stage: Stage, items: Mapping[str, int], there: set[str]) -> dict[str, int]:
+        """Return the shards that the stages after `stage` will find, with their bytes."""
+        found: dict[str, int] = {}
+        for shard, size in items.items():
+            receipt = read_receipt(self.store, shard) if shard in there else None
+            if receipt is None:
+                found[shard] = self._grown(stage, size)
+            elif "part.parquet" in receipt.files:
+                found[shard] = sum(entry.bytes for entry in receipt.files.values())
+        return found
+
+    def _grown(self, stage: Stage, size: int) -> int:
+        """Return the bytes that `size` bytes of input become; as many where no figures tell."""
+        figures = self.costs.kinds.get(kind_of(stage))
+        written = None if figures is None else figures.written_for(size)
+        return size if written is None else written
+
+    def _cost(self, stage: Stage, read: int, size: int, tasks: int | None = None) -> Cost | None:
+        if self.workers is None:
+            return None
+        figures = self.costs.kinds.get(kind_of(stage))
+        seconds = None if figures is None else figures.seconds_for(read)
+        if figures is None or seconds is None:
+            return Cost(None, None, None)
+        at_once = self.workers if tasks is None else max(1, min(self.workers, tasks))
+        return Cost(seconds, seconds / at_once, figures.written_for(size))
 
 
-def _items(stage: Stage, store: Store, keys: Keys) -> dict[str, int] | None:
-    """Return shard key → bytes of input, or None while the input's shards are not known."""
-    if isinstance(stage, WideStage):
-        return None
-    if stage.reader is not None:
-        mine = keys.units[reading_name(stage.reader)]
-        return dict(zip(keys.shards(stage, mine), (unit.size for unit in mine), strict=True))
-    parent = stage.inputs[0]
-    if not has_dataset(store, parent.name, keys.stage(parent)):
-        return None
-    return {
-        item.key: item.bytes for item in shard_items(stage, keys, open_dataset(store, parent.name, keys.stage(parent)))
-    }
+def _kept(dataset: Dataset) -> dict[str, int]:
+    """Return the shards of `dataset` that keep anything, with their bytes."""
+    shards = dataset.each_shard(["key", "bytes", "content"])
+    return {shard["key"]: shard["bytes"] for shard in shards if shard["content"] is not None}

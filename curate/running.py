@@ -10,6 +10,7 @@ from curate.caches.tokenization import Tokenization
 from curate.cells import Cells, TrainedTokenizer
 from curate.commit import MadeDataset, commit_dataset
 from curate.compaction import Compact, Compaction
+from curate.costs import kind_of
 from curate.datasets import Dataset, has_dataset, open_dataset
 from curate.deduplication import Deduplication
 from curate.documents import DocumentJob, ShardUnit
@@ -68,7 +69,9 @@ class Engine:
         Raises:
             TaskError: an item failed.
         """
-        return gather(self, [item.key for item in items], self.make(job, items))
+        receipts = gather(self, [item.key for item in items], self.make(job, items))
+        self.journal.write("receipts", job=job.name, shards=len(receipts), bytes=receipts.bytes)
+        return receipts
 
     def make(self, job: Job, items: Sequence[Item], again: frozenset[str] = frozenset()) -> frozenset[str]:
         """Make those of `items` that have no receipt, and those of `again`; return the keys of what was made.
@@ -137,17 +140,33 @@ def run_stages(stages: Stages, units: Units, engine: Engine, started: Callable[[
     keys = Keys(units)
     for stage in stages.ordered:
         key = keys.stage(stage)
-        there = has_dataset(engine.store, stage.name, key) and is_whole(open_made(engine.store, stage, key))
-        started(stage, there)
-        inputs = tuple(made[keys.stage(parent)] for parent in stage.inputs)
-        if there:
-            made[key] = open_made(engine.store, stage, key)
-        elif isinstance(stage, WideStage):
-            made[key] = _run_wide(stage, key, inputs, engine)
-        else:
-            made[key] = _run_documents(stage, keys, datasets_of(inputs), engine)
-        engine.journal.write("stage", name=stage.name, key=key, reused=there, content=made[key].content)
+        there = find_made(engine.store, stage, key)
+        reused = there is not None
+        started(stage, reused)
+        if there is None:
+            there = _run_stage(stage, keys, [made[keys.stage(parent)] for parent in stage.inputs], engine)
+        made[key] = there
+        engine.journal.write("stage", name=stage.name, key=key, reused=reused, content=there.content)
     return made
+
+
+def _run_stage(stage: Stage, keys: Keys, inputs: Sequence[Made], engine: Engine) -> Made:
+    key, datasets = keys.stage(stage), datasets_of(inputs)
+    read = sum(shard["bytes"] for dataset in datasets for shard in dataset.each_shard(["bytes"]))
+    if isinstance(stage, DocumentStage) and stage.reader is not None:
+        read = sum(unit.size for unit in keys.units[reading_name(stage.reader)])
+    engine.journal.write("stage begun", name=stage.name, key=key, kind=kind_of(stage), bytes=read)
+    if isinstance(stage, WideStage):
+        return _run_wide(stage, key, inputs, engine)
+    return _run_documents(stage, keys, datasets, engine)
+
+
+def find_made(store: Store, stage: Stage, key: str) -> Made | None:
+    """Return what `stage` made under `key`, or None where it is not there or a shard of it was removed."""
+    if not has_dataset(store, stage.name, key):
+        return None
+    made = open_made(store, stage, key)
+    return made if is_whole(made) else None
 
 
 def is_whole(made: Made) -> bool:
@@ -213,7 +232,8 @@ def _run_documents(stage: DocumentStage, keys: Keys, inputs: tuple[Dataset, ...]
         receipts = engine.receipts(job, _file_items(stage, keys, mine))
         if stage.reader.keyed and len(mine) > 1:
             mine, inner = _without_repeats(stage, mine, receipts, engine)
-            receipts = engine.receipts(job, _file_items(stage, keys, mine))
+            if any(unit.repeats for unit in mine):
+                receipts = engine.receipts(job, _file_items(stage, keys, mine))
         check_damage(stage.reader, receipts)
     described = describe_stage(stage)
     return commit_dataset(

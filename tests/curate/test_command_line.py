@@ -91,7 +91,7 @@ def test_a_failing_function_exits_3_names_shard_and_document(place, capsys):
     (place / "recipe.py").write_text(text)
     assert run() == 3
     said = capsys.readouterr().err
-    assert "a.jsonl" in said and "KeepIf: 4 of 4 documents raised" in said and "KeyError" in said
+    assert "a.jsonl" in said and "KeepIf: 5 of 5 documents raised" in said and "KeyError" in said
     (place / "recipe.py").write_text(RECIPE)
     assert run() == 0
 
@@ -104,11 +104,15 @@ def test_plan_before_hashing_says_so_and_after_a_run_what_is_reused(place, capsy
     run()
     capsys.readouterr()
     assert main(arguments) == 0
-    assert capsys.readouterr().out.count("reused") == 2
+    assert "in all: 3 reused; 0 bytes to read" in capsys.readouterr().out
     (place / "recipe.py").write_text(RECIPE.replace("LEAST = 5", "LEAST = 6"))
     assert main(arguments) == 0
     printed = capsys.readouterr().out
     assert "to run: 0 of 1 shards are there" in printed and "reused" not in printed
+    assert main([*arguments, "--json", "--cost", "--workers", "3"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["workers"] == 3 and [stage["state"] for stage in planned["stages"]] == ["to run"] * 3
+    assert len(planned["stages"][0]["run"]) == 1 and planned["stages"][0]["why"]
 
 
 def test_verify_exits_1_after_a_flipped_byte_and_names_the_file(place, capsys):
