@@ -88,7 +88,7 @@ def write_input(root: Path, total: int, length: int, format_: str, named: bool) 
     if format_ == "parquet":
         path = root / "a.parquet"
         rows = max(1, ROW_GROUP_BYTES // length)
-        pq.write_table(table, path, row_group_size=rows, compression="zstd", use_dictionary=False)
+        pq.write_table(table, path, row_group_size=rows, compression="zstd", compression_level=3, use_dictionary=False)
     else:
         path = root / "a.jsonl"
         with path.open("wb") as file:
@@ -109,8 +109,9 @@ def through_pyarrow(path: Path, target: Path) -> int:
     hash_file(path, digests[0])
     rows, held, pending = 0, 0, list[pa.RecordBatch]()
     with pq.ParquetFile(path) as file:
-        with pq.ParquetWriter(target, file.schema_arrow, compression="zstd", use_dictionary=False) as writer:
-            for batch in file.iter_batches(batch_size=4096):
+        how: dict[str, Any] = {"compression": "zstd", "compression_level": 3, "use_dictionary": False}
+        with pq.ParquetWriter(target, file.schema_arrow, **how) as writer:
+            for batch in file.iter_batches(batch_size=4096, use_threads=False):
                 hash_column(batch.column("text"), digests[2])
                 pending.append(batch)
                 held += batch.nbytes
@@ -190,7 +191,9 @@ def interleaved(ways: Mapping[str, Callable[[Path], object]], work: Path, repeat
     return {name: Took(min(t.wall for t in took), min(t.cpu for t in took)) for name, took in found.items()}
 
 
-def measure(work: Path, total: int, length: int, format_: str, named: bool, peers: bool, repeats: int) -> dict[str, Any]:
+def measure(
+    work: Path, total: int, length: int, format_: str, named: bool, peers: bool, repeats: int
+) -> dict[str, Any]:
     """Return seconds, µs per document and ratios for one kind of input."""
     path = write_input(work / f"{format_}-{length}-{named}", total, length, format_, named)
     read = read_parquet if format_ == "parquet" else read_jsonl

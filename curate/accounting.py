@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from curate.ledger import LEDGER
-from curate.measures import Integers, Measures, codes_of, combined, measure, sums
+from curate.measures import Coded, Integers, Measures, coded, combined, measure
 from curate.samples import Samples, edit_excerpt, excerpt
 from curate.statistics import Statistics, add
 from transforms.chain import name_of, rename
@@ -184,40 +184,42 @@ class _Flow:
     def count(self, statistics: Statistics) -> None:
         """Add this batch to the funnel of the step, per source."""
         node = statistics.setdefault(f"{self.index:02d}", {"name": self.name, "sources": {}})["sources"]
-        sources, codes = codes_of(self.batch.column("source"))
+        source = coded(self.batch.column("source"))
+        stays = source.take(self.kept)
         counted = {
-            "documents_in": sums(codes, len(sources)),
-            "documents_out": sums(codes[self.kept], len(sources)),
-            "characters_in": sums(codes, len(sources), self.before.characters),
-            "characters_out": sums(codes[self.kept], len(sources), self.after.characters),
+            "documents_in": source.counts(),
+            "documents_out": stays.counts(),
+            "characters_in": source.counts(self.before.characters),
+            "characters_out": stays.counts(self.after.characters),
         }
         if self.starts:
-            lengths = np.asarray(pc.binary_length(self.batch.column("payload")).to_numpy(zero_copy_only=False))
-            counted["payload_bytes_in"] = sums(codes, len(sources), lengths)
-        for place, source in enumerate(sources):
-            for name, amounts in counted.items():
-                add(node.setdefault(source, {}), [name], amounts[place])
-        self._count_dropped(node)
-        self._count_edits(node)
+            lengths = pc.binary_length(self.batch.column("payload")).to_numpy(zero_copy_only=False)
+            counted["payload_bytes_in"] = source.counts(np.asarray(lengths, np.int64))
+        for place, name in enumerate(source.values):
+            for what, amounts in counted.items():
+                add(node.setdefault(name, {}), [what], amounts[place])
+        self._count_dropped(node, source)
+        self._count_edits(node, source)
 
-    def _count_dropped(self, node: Statistics) -> None:
-        dropped = self.outcome.dropped
-        source = self.batch.column("source").take(pa.array(self.dropped))
-        rows, codes = combined([source, dropped.column("transform"), dropped.column("reason")])
-        characters = sums(codes, len(rows), self.before.characters[self.dropped])
-        for (name, *path), documents, lost in zip(rows, sums(codes, len(rows)), characters, strict=True):
+    def _count_dropped(self, node: Statistics, source: Coded) -> None:
+        if not len(self.dropped):
+            return
+        why = [coded(self.outcome.dropped.column(name)) for name in ("transform", "reason")]
+        groups = combined(source.take(self.dropped), *why)
+        amounts = zip(groups.values, groups.counts(), groups.counts(self.before.characters[self.dropped]), strict=True)
+        for (name, *path), documents, characters in amounts:
             add(node[name], ["dropped", *path, "documents"], documents)
-            add(node[name], ["dropped", *path, "characters"], lost)
+            add(node[name], ["dropped", *path, "characters"], characters)
 
-    def _count_edits(self, node: Statistics) -> None:
+    def _count_edits(self, node: Statistics, source: Coded) -> None:
         stay = self._edits_that_stay()
-        source = self.batch.column("source").take(pa.array(self.edited[stay]))
-        rows, codes = combined([source, self.outcome.edits.column("reason").take(pa.array(stay))])
-        cut, inserted = (sums(codes, len(rows), self._edit(name)[stay]) for name in ("cut", "inserted"))
-        for place, (name, reason) in enumerate(rows):
-            amounts = {"documents": sums(codes, len(rows))[place], "cut": cut[place], "inserted": inserted[place]}
-            for what, amount in amounts.items():
-                add(node[name], ["edits", reason, what], amount)
+        if not len(stay):
+            return
+        groups = combined(source.take(self.edited[stay]), coded(self.outcome.edits.column("reason")).take(stay))
+        counted = {"documents": groups.counts(), **{n: groups.counts(self._edit(n)[stay]) for n in ("cut", "inserted")}}
+        for place, (name, reason) in enumerate(groups.values):
+            for what, amounts in counted.items():
+                add(node[name], ["edits", reason, what], amounts[place])
 
     def ledger(self, ordinals: Integers) -> Iterator[LedgerPart]:
         """Yield the ledger rows of this batch and step."""
@@ -259,10 +261,10 @@ class _Flow:
     def _sample(
         self, kind: str, rows: pa.RecordBatch, places: Integers, samples: Samples, shows: Callable[[str], bool]
     ) -> None:
-        groups, codes = combined([rows.column("transform"), rows.column("reason")])
+        groups = combined(coded(rows.column("transform")), coded(rows.column("reason")))
         digests = self.before.digests.take(pa.array(places))
-        for group, (transform, reason) in enumerate(groups):
-            mine = np.flatnonzero(codes == group)
+        for group, (transform, reason) in enumerate(groups.values):
+            mine = np.flatnonzero(groups.codes == group)
             for row in mine[samples.candidates((kind, transform, reason), digests.take(pa.array(mine)))].tolist():
                 values, digest = rows.slice(row, 1).to_pylist()[0], digests[row].as_py()
                 if samples.wants((kind, transform, reason), digest, values["id"]):

@@ -20,7 +20,7 @@ from blake3 import blake3
 from transforms.many_digests import digests_of
 from transforms.outcome import canonical_json
 
-CHUNK: Final = 4 << 20
+CHUNK: Final = 1 << 20
 MODULUS: Final = 1 << 256
 ID_CONTEXT: Final = b"curate document id 1\0"
 """What the bytes that an id digests begin with."""
@@ -33,15 +33,15 @@ def digest_bytes(content: bytes) -> str:
 
 def digest_file(path: Path) -> str:
     """Return the BLAKE3 digest of a file's bytes as 64 hex digits."""
-    with path.open("rb") as file:
+    with path.open("rb", buffering=0) as file:
         return digest_stream(file)
 
 
 def digest_stream(file: BinaryIO) -> str:
     """Return the BLAKE3 digest of what is left of an open file as 64 hex digits."""
-    hasher = blake3()
-    while chunk := file.read(CHUNK):
-        hasher.update(chunk)
+    hasher, buffer = blake3(), memoryview(bytearray(CHUNK))
+    while count := file.readinto(buffer):  # type: ignore[attr-defined]
+        hasher.update(buffer[:count])
     return hasher.hexdigest()
 
 

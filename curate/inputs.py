@@ -118,8 +118,9 @@ def find_files(root: Path | Store, pattern: str, who: str) -> list[InputFile]:
 def _local_files(root: Path, pattern: str, who: str) -> list[InputFile]:
     if not root.is_dir():
         raise ConfigurationError(f"{who}: {root} is not a folder")
+    place = root.absolute()  # workers of a cluster have another working folder
     return [
-        InputFile(root, path.relative_to(root).as_posix(), path.stat().st_size)
+        InputFile(place, path.relative_to(root).as_posix(), path.stat().st_size)
         for path in root.glob(pattern)
         if path.is_file()
     ]
@@ -216,7 +217,8 @@ def units_of(reader: Reader, files: Sequence[InputFile], index: StatIndex) -> tu
     """
     if reader.listing is not None:
         listed = read_listing(reader.listing)
-        check_listing(reader.source, reader.listing, listed, {file.path: file.size for file in files})
+        found = {file.path: (file.size, file.version) for file in files}
+        check_listing(reader.source, reader.listing, listed, found)
         return [FileUnit(reader.root, file.path, file.size, file.fingerprint) for file in listed], []
     known, unknown = [], []
     for file in files:
@@ -264,7 +266,8 @@ def open_hashed(unit: FileUnit) -> Iterator[BinaryIO]:
         hashed = _Hashed(raw, expected)
         reader = io.BufferedReader(hashed, 1 << 20)
         yield reader
-        while reader.read(1 << 20):
+        rest = bytearray(1 << 20)
+        while reader.readinto(rest):
             pass
         found = hashed.found()
     for what, value in expected.items():

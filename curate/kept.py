@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from curate.accounting import sample_row
 from curate.digests import MODULUS, sum_digest_rows
-from curate.measures import Integers, Measures, bytes_of, combined, sums
+from curate.measures import Coded, Integers, Measures, bytes_of, coded, combined
 from curate.samples import Samples
 from curate.statistics import LENGTH_EDGES, Statistics, add, distinct, least, length_bin
 
@@ -33,38 +33,39 @@ class Kept:
         sizes = measures.characters
         self.documents += batch.num_rows
         self.sum = (self.sum + sum_digest_rows(bytes_of(measures.digests))) % MODULUS
-        self._count_groups(batch, sizes)
-        self._count_rights(batch, sizes)
+        source, licence = coded(batch.column("source")), coded(batch.column("licence"))
+        self._count_groups(batch, source, licence, sizes)
+        self._count_rights(batch, source, licence, sizes)
         self._count_hosts(batch, sizes)
         for row in samples.candidates(("kept", "", ""), measures.digests):
             digest = measures.digests[row].as_py()
             if samples.wants(("kept", "", ""), digest, batch.column("id")[row].as_py()):
                 samples.offer(sample_row("kept", {}, batch, row, digest, shows))
 
-    def _count_groups(self, batch: pa.RecordBatch, sizes: Integers) -> None:
+    def _count_groups(self, batch: pa.RecordBatch, source: Coded, licence: Coded, sizes: Integers) -> None:
+        given = {"source": source, "licence": licence}
         for name in ("source", "language", "licence", "topic"):
             if batch.schema.get_field_index(name) >= 0:
-                for (value,), counted in totals([batch.column(name)], sizes):
+                for value, counted in totals(given.get(name) or coded(batch.column(name)), sizes):
                     self._add(["nulls", name] if value is None else ["groups", name, str(value)], counted)
-        bins = pa.array(np.searchsorted(LENGTH_EDGES, sizes, side="right"))
-        for (source, place), (documents, _) in totals([batch.column("source"), bins], sizes):
-            add(self.counts, ["lengths", source, LENGTH_BINS[place]], documents)
+        bins = Coded(list(LENGTH_BINS), np.searchsorted(LENGTH_EDGES, sizes, side="right"))
+        for (name, edge), (documents, _) in totals(combined(source, bins), sizes):
+            add(self.counts, ["lengths", name, edge], documents)
 
-    def _count_rights(self, batch: pa.RecordBatch, sizes: Integers) -> None:
-        columns = [batch.column(name) for name in ("source", "licence", "licence_basis")]
-        for path, counted in totals(columns, sizes):
+    def _count_rights(self, batch: pa.RecordBatch, source: Coded, licence: Coded, sizes: Integers) -> None:
+        for path, counted in totals(combined(source, licence, coded(batch.column("licence_basis"))), sizes):
             self._add(["rights", *path], counted)
         optout = batch.column("optout")
         for item, values in zip(optout.type, optout.flatten(), strict=True):
-            for (source, value), (documents, _) in totals([columns[0], values], sizes):
-                add(self.counts, ["optout", source, item.name, value], documents)
+            for (name, value), (documents, _) in totals(combined(source, coded(values)), sizes):
+                add(self.counts, ["optout", name, item.name, value], documents)
 
     def _count_hosts(self, batch: pa.RecordBatch, sizes: Integers) -> None:
         if batch.schema.get_field_index("url") < 0:
             return
         urls = batch.column("url").to_pylist()
         hosts = pa.array([None if url is None else host_of(url) for url in urls], pa.large_string())
-        for (host,), (documents, characters) in totals([hosts], sizes):
+        for host, (documents, characters) in totals(coded(hosts), sizes):
             if host is not None:
                 add(self.hosts, [host, "documents"], documents)
                 add(self.hosts, [host, "characters"], characters)
@@ -83,10 +84,11 @@ class Kept:
         }
 
 
-def totals(columns: Sequence[pa.Array], sizes: Integers) -> Iterator[tuple[tuple[Any, ...], tuple[int, int]]]:
-    """Yield each different row of `columns` with how often it stands and the sum of its sizes."""
-    rows, codes = combined(columns)
-    yield from zip(rows, zip(sums(codes, len(rows)), sums(codes, len(rows), sizes), strict=True), strict=True)
+def totals(column: Coded, sizes: Integers) -> Iterator[tuple[Any, tuple[int, int]]]:
+    """Yield each value of `column` that there is, with how often it stands and the sum of its sizes."""
+    for value, documents, size in zip(column.values, column.counts(), column.counts(sizes), strict=True):
+        if documents:
+            yield value, (documents, size)
 
 
 def host_of(url: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,24 +54,36 @@ def bytes_of(digests: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint8]:
     return np.frombuffer(digests.buffers()[1], np.uint8, 16 * len(digests), 16 * digests.offset).reshape(-1, 16)
 
 
-def codes_of(array: pa.Array) -> tuple[list[Any], Integers]:
-    """Return the different values of `array`, and which of them stands in each row."""
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column, or several, as different `values` and which of them stands in each row."""
+
+    values: list[Any]
+    codes: Integers
+
+    def take(self, rows: Integers) -> Coded:
+        """Return these rows; values that none of them has may stay."""
+        return Coded(self.values, self.codes[rows])
+
+    def counts(self, amounts: Integers | None = None) -> list[int]:
+        """Return for each value how many rows have it, or the sum of their `amounts`: exact below 2^53."""
+        return [int(value) for value in np.bincount(self.codes, amounts, minlength=len(self.values)).tolist()]
+
+
+def coded(array: pa.Array) -> Coded:
+    """Return the different values of `array`; null is one."""
     encoded = array.dictionary_encode(null_encoding="encode")
-    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices, np.int64)
+    return Coded(encoded.dictionary.to_pylist(), np.asarray(encoded.indices, np.int64))
 
 
-def combined(arrays: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], Integers]:
-    """Return the different rows of `arrays`, and which of them stands in each row."""
-    values, codes = codes_of(arrays[0])
-    known = [(value,) for value in values]
-    for array in arrays[1:]:
-        more, others = codes_of(array)
-        pairs, codes = np.unique(codes * len(more) + others, return_inverse=True)
-        known = [(*known[pair // len(more)], more[pair % len(more)]) for pair in pairs.tolist()]
-    return known, codes
-
-
-def sums(codes: Integers, groups: int, values: Integers | None = None) -> list[int]:
-    """Return for each group how many rows it has, or the sum of their `values`: exact below 2^53."""
-    found = np.bincount(codes, values, minlength=groups)
-    return [int(value) for value in found.tolist()]
+def combined(*columns: Coded) -> Coded:
+    """Return the different rows of `columns`, those that there are, as tuples."""
+    values: list[tuple[Any, ...]] = [(value,) for value in columns[0].values]
+    codes = columns[0].codes
+    for column in columns[1:]:
+        if len(values) == len(column.values) == 1:
+            values = [(*values[0], column.values[0])]
+            continue
+        pairs, codes = np.unique(codes * len(column.values) + column.codes, return_inverse=True)
+        values = [(*values[p // len(column.values)], column.values[p % len(column.values)]) for p in pairs.tolist()]
+    return Coded(values, codes)

@@ -39,6 +39,12 @@ def row_bytes(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
     return total
 
 
+def string_lengths(array: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the bytes of each string or binary value, 0 for nulls."""
+    lengths = pc.binary_length(array)
+    return np.asarray((pc.fill_null(lengths, 0) if array.null_count else lengths).to_numpy(), np.int64)
+
+
 def _value_bytes(array: pa.Array) -> npt.NDArray[np.int64]:
     kind = array.type
     if pa.types.is_struct(kind):
@@ -52,7 +58,7 @@ def _value_bytes(array: pa.Array) -> npt.NDArray[np.int64]:
     if pa.types.is_fixed_size_binary(kind):
         return np.full(len(array), kind.byte_width, np.int64)
     if logical_type(kind) in ("string", "binary"):
-        return np.asarray(pc.fill_null(pc.binary_length(array), 0).to_numpy(), np.int64) + np.int64(8)
+        return string_lengths(array) + np.int64(8)
     return np.full(len(array), max(1, int(kind.bit_width) // 8), np.int64)
 
 
