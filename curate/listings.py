@@ -1,12 +1,14 @@
 """Listings: the files of a source pinned by name, size and checksum, for inputs too large to hash before a run.
 
 A listing has one canonical JSON object a line: `path` below the root, `size`, and at least one checksum of the stored
-bytes: `blake3`, `sha256` or `md5`. `curate list` writes one, with BLAKE3 of its own or with the checksums that came
-with the data. Modification times and inodes say nothing of content and have no place in it.
+bytes (`blake3`, `sha256` or `md5`), or the `version` of an object (version id or etag). `curate list` writes one, with
+BLAKE3 of its own or with the checksums that came with the data; of an object store it takes the versions and reads no
+data. Modification times and inodes say nothing of content and have no place in it.
 
 The fingerprint of a file is its BLAKE3 digest where the listing has it, so that pinning files which were hashed before
 reruns nothing; else the line without the path. Nothing is hashed before a run; the task that reads a file checks size
-and checksums, and a file that is not the listed one is an error. Cost: a `stat` per file before any work.
+and checksums, and a file that is not the listed one is an error. Versions are compared before any work. Cost: a
+`stat` per file or the listing of the objects.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -22,7 +24,6 @@ from typing import Any, Final, Protocol
 from blake3 import blake3
 
 from curate.configuration import ConfigurationError
-from curate.store import Store
 from transforms.outcome import canonical_json
 
 
@@ -51,25 +52,31 @@ NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A line of a listing: `path` below the root, `size` in bytes, and `checksums` by name, of which there is one."""
+    """A line of a listing: `path` below the root, `size` in bytes, `checksums` by name, `version` of an object."""
 
     path: str
     size: int
     checksums: Mapping[str, str]
+    version: str = ""
 
     @property
     def fingerprint(self) -> str:
         """What stands for the content in keys; see the module docstring."""
-        return self.checksums.get("blake3") or canonical_json({"size": self.size, **self.checksums})
+        return self.checksums.get("blake3") or canonical_json({"size": self.size, **self._marks()})
 
     def line(self) -> bytes:
         """Return its line of a listing."""
-        return canonical_json({"path": self.path, "size": self.size, **self.checksums}).encode() + b"\n"
+        return canonical_json({"path": self.path, "size": self.size, **self._marks()}).encode() + b"\n"
+
+    def _marks(self) -> dict[str, str]:
+        return {**self.checksums, **({"version": self.version} if self.version else {})}
 
 
 def expected_checksums(fingerprint: str) -> dict[str, Any]:
-    """Return what `fingerprint` says of a file: checksums by name, and `size` where it is known."""
-    return dict(json.loads(fingerprint)) if fingerprint.startswith("{") else {"blake3": fingerprint}
+    """Return what a task that reads a file can compare: checksums by name, and `size` where it is known."""
+    if not fingerprint.startswith("{"):
+        return {"blake3": fingerprint}
+    return {name: value for name, value in json.loads(fingerprint).items() if name != "version"}
 
 
 def read_listing(path: Path) -> list[ListedFile]:
@@ -84,7 +91,7 @@ def read_listing(path: Path) -> list[ListedFile]:
         raise ConfigurationError(f"listing {path}: {error.strerror}; `curate list ROOT > {path}` makes one") from error
     files = [_parse(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if repeated := sorted(name for name, count in Counter(file.path for file in files).items() if count > 1):
-        raise ConfigurationError(f"listing {path}: {_named(repeated)} stands in it twice: remove one of the lines")
+        raise ConfigurationError(f"listing {path}: {named(repeated)} stands in it twice: remove one of the lines")
     if not files:
         raise ConfigurationError(f"listing {path} is empty: `curate list ROOT > {path}` makes one")
     return sorted(files, key=lambda file: file.path.encode())
@@ -96,91 +103,72 @@ def _parse(path: Path, number: int, line: bytes) -> ListedFile:
         name, size = value.pop("path"), value.pop("size")
         if not isinstance(name, str) or type(size) is not int or size < 0:
             raise ValueError("path is a text and size a number of bytes")
+        version = value.pop("version", "")
+        if not isinstance(version, str):
+            raise ValueError("version is a text")
         for kind, digest in value.items():
             if kind not in CHECKSUMS:
                 raise ValueError(f"{kind!r} is not one of {', '.join(CHECKSUMS)}")
-            _check_hex(kind, digest)
-        if not value:
+            check_hex(kind, digest)
+        if not value and not version:
             raise ValueError(f"it has none of the checksums {', '.join(CHECKSUMS)}, so nothing could tell another file")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise ConfigurationError(
             f'listing {path} line {number}: {what}. A line looks like {{"blake3":"…","path":"a/b.warc.gz","size":123}}'
         ) from None
-    return ListedFile(name, size, value)
+    return ListedFile(name, size, value, version)
 
 
-def _check_hex(kind: str, digest: Any) -> None:
+def check_hex(kind: str, digest: Any) -> None:
+    """Check a checksum of this kind.
+
+    Raises:
+        ValueError: it has not so many lower-case hex digits.
+    """
     digits = CHECKSUMS[kind][1]
     if not isinstance(digest, str) or len(digest) != digits or set(digest) - set("0123456789abcdef"):
         raise ValueError(f"{kind} is {digest!r}, not {digits} lower-case hex digits")
 
 
-def check_listing(source: str, listing: Path, listed: Sequence[ListedFile], found: Mapping[str, int]) -> None:
-    """Compare a listing with the files `found`, path → size, before any work.
+def check_listing(
+    source: str, listing: Path, listed: Sequence[ListedFile], found: Mapping[str, tuple[int, str]]
+) -> None:
+    """Compare a listing with the files `found`, path → size and version ("" of a local file), before any work.
 
     Raises:
-        ConfigurationError: a file lacks a line, a line lacks a file, or a size differs.
+        ConfigurationError: a file lacks a line, a line lacks a file, or size or version differ; or a local file has a
+            version only, which nothing could be compared with.
     """
     sizes = {file.path: file.size for file in listed}
+    versions = {file.path: file.version for file in listed if file.version}
+    blind = {file.path for file in listed if not file.checksums}
     for what, names, remedy in (
         ("in the folder, not in the listing", found.keys() - sizes.keys(), "list the folder again, or move them away"),
         ("in the listing, not in the folder", sizes.keys() - found.keys(), "fetch them, or list the folder again"),
         (
             "of another size than listed",
-            {name for name in found.keys() & sizes.keys() if found[name] != sizes[name]},
+            {name for name in found.keys() & sizes.keys() if found[name][0] != sizes[name]},
             "fetch them again, or list the folder again",
+        ),
+        (
+            "of another version than listed",
+            {name for name in found.keys() & versions.keys() if found[name][1] not in ("", versions[name])},
+            "list them again",
+        ),
+        (
+            "listed by version alone, which local files do not have",
+            {name for name in found.keys() & blind if not found[name][1]},
+            "list the folder with checksums",
         ),
     ):
         if names:
             raise ConfigurationError(
-                f"source {source!r}, listing {listing}: {len(names):,} files {what} ({_named(sorted(names))}): "
+                f"source {source!r}, listing {listing}: {len(names):,} files {what} ({named(sorted(names))}): "
                 f"{remedy}, with the pattern that the recipe has"
             )
 
 
-def _named(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """Return the first few of `names`, and how many more there are."""
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
-
-
-def make_listing(
-    root: Store, files: Sequence[tuple[str, int]], given: Mapping[str, str] | None = None, kind: str = "blake3"
-) -> Iterator[ListedFile]:
-    """Yield a line for each of `files`, path below `root` and size; those without a `given` checksum are hashed.
-
-    Raises:
-        ConfigurationError: checksums of this `kind` are given, but not of every file, or of files that are not there.
-    """
-    if given is not None:
-        names = {name for name, _ in files}
-        lacking = sorted(names - given.keys())
-        gone = sorted(name for name in given.keys() - names if not root.exists(name))
-        for what, which in (("have no checksum", lacking), ("have a checksum and are not there", gone)):
-            if which:
-                raise ConfigurationError(f"{len(which):,} files below {root} {what}: {_named(which)}")
-    for name, size in files:
-        digest = root.digest(name) if given is None else given[name]
-        yield ListedFile(name, size, {kind: digest})
-
-
-def read_sums(path: Path, kind: str) -> dict[str, str]:
-    """Return path → checksum of a file as `sha256sum`, `md5sum` and `b3sum` write it.
-
-    Raises:
-        ConfigurationError: it cannot be read, or a line is no checksum with a name.
-    """
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: {error}") from None
-    found: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        digest, _, name = line.partition(" ")
-        try:
-            _check_hex(kind, digest.lower())
-        except ValueError as error:
-            raise ConfigurationError(
-                f"{path} line {number}: {error}; a line is a checksum, two blanks, a name"
-            ) from None
-        found[name[1:].removeprefix("./")] = digest.lower()  # " " or "*" before the name: text or binary
-    return found
