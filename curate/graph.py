@@ -72,10 +72,20 @@ class HoldOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """Columns of a second input beside the documents of the first; see `Dataset.join`."""
+
+    inputs: tuple[Dataset, ...]  # documents, what is joined
+    columns: tuple[tuple[str, str], ...]  # (our name, its name in the second input)
+
+    version = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
     """Documents that a recipe describes. `name` names the stage that makes them real."""
 
-    operation: Read | Apply | Keep | Deduplicate | HoldOut
+    operation: Read | Apply | Keep | Deduplicate | HoldOut | Join
     name: str
 
     def apply(self, *transforms: Transform, name: str | None = None) -> Dataset:
@@ -102,12 +112,34 @@ class Dataset:
         """Return this dataset, made real on disk at this point whatever follows."""
         return Dataset(Keep(self), name or self.name)
 
+    def join(self, other: Dataset, columns: Sequence[str] | Mapping[str, str], *, name: str | None = None) -> Dataset:
+        """Return the documents of this dataset with `columns` of `other`, from the document that has the same `id`.
+
+        For attributes that were computed elsewhere. Documents without a partner get nulls; how many these are, and how
+        many documents of `other` have no partner, stands in the statistics (`joined`). Order and shards stay.
+
+        Args:
+            other: where the columns come from. Ids are made of source and key column (or place), so read it under the
+                same source name, or derive it from the same documents.
+            columns: names of columns of `other`; or our name → its name there.
+            name: of the stage.
+
+        Raises:
+            ConfigurationError: no columns, or one twice. Columns that `other` lacks or this dataset has already are an
+                error when the recipe is compiled, before any work.
+        """
+        pairs = tuple(columns.items() if isinstance(columns, Mapping) else zip(columns, columns, strict=True))
+        ours = [column for column, _ in pairs]
+        if not pairs or len(set(ours)) < len(ours):
+            raise ConfigurationError(f"join(columns={list(ours)}): give the columns to take, each once")
+        return Dataset(Join((self, other), pairs), name or f"join {self.name}")
+
     @property
     def inputs(self) -> tuple[Dataset, ...]:
         """The datasets that this one is made from."""
         if isinstance(self.operation, Read):
             return ()
-        if isinstance(self.operation, (Deduplicate, HoldOut)):
+        if isinstance(self.operation, (Deduplicate, HoldOut, Join)):
             return self.operation.inputs
         return (self.operation.input,)
 
@@ -116,6 +148,8 @@ class Dataset:
         """Names of the sources, in the order in which they were given."""
         if isinstance(self.operation, Read):
             return (self.operation.reader.source,)
+        if isinstance(self.operation, Join):
+            return self.operation.inputs[0].sources
         return tuple(dict.fromkeys(source for dataset in self.inputs for source in dataset.sources))
 
     def _further_name(self) -> str:

@@ -38,7 +38,7 @@ from curate.exchange import (
     write_merged,
     write_parts,
 )
-from curate.exchange.sorting import Integers, borders
+from curate.exchange.sorting import Integers, borders, place_of
 from curate.gathered import Receipts
 from curate.gathering import required_receipt
 from curate.jobs import Item, Resources, RunsJobs, publish_files
@@ -293,17 +293,17 @@ def regroup(engine: RunsJobs, exchange: Exchange, tasks: Sequence[str]) -> tuple
 
 
 class Cursor:
-    """Goes once through a stream that is ordered by the integer `column`, a piece at a time."""
+    """Goes once through a stream that is ordered by `column`, a piece at a time."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], column: str, schema: pa.Schema) -> None:
         self._batches, self._column, self._schema = batches, column, schema
         self._next: pa.RecordBatch | None = next(batches, None)
 
-    def below(self, bound: int) -> pa.RecordBatch:
-        """Return the rows below `bound` that were not returned before."""
+    def below(self, bound: int | bytes, *, up_to: bool = False) -> pa.RecordBatch:
+        """Return the rows below `bound` that were not returned before; with `up_to`, those that equal it too."""
         pieces = [pa.RecordBatch.from_pylist([], self._schema)]
         while self._next is not None:
-            count = int(np.searchsorted(self._next.column(self._column).to_numpy(), bound))
+            count = place_of(self._next, (self._column,), (bound,), after=up_to)
             pieces.append(self._next.slice(0, count))
             if count < self._next.num_rows:
                 self._next = self._next.slice(count)

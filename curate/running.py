@@ -16,7 +16,7 @@ from curate.deduplication import Deduplication
 from curate.documents import DocumentJob, ShardUnit
 from curate.gathered import Receipts
 from curate.gathering import gather
-from curate.graph import Deduplicate, HoldOut
+from curate.graph import Deduplicate, HoldOut, Join
 from curate.inputs import (
     FileUnit,
     FingerprintJob,
@@ -29,6 +29,7 @@ from curate.inputs import (
 )
 from curate.isolation.guard import ISOLATED, Isolation
 from curate.jobs import Item, Job, TaskError
+from curate.joining import Joining
 from curate.journal import Journal
 from curate.keys import Keys, Units, reading_name, shared_key
 from curate.products import Caches, MadeOf, TokenizerFile, commit_caches, open_product
@@ -195,8 +196,10 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
     if isinstance(operation, Compact):
         joined = Compaction(stage.name, operation, datasets[0], stage.schema, engine).run()
         return commit_dataset(engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, joined))
-    if isinstance(operation, (Deduplicate, HoldOut)):
-        if isinstance(operation, Deduplicate):
+    if isinstance(operation, (Deduplicate, HoldOut, Join)):
+        if isinstance(operation, Join):
+            receipts, inner = Joining(stage, operation, key, datasets, engine).run()
+        elif isinstance(operation, Deduplicate):
             receipts, inner = Deduplication(stage, operation, key, datasets, engine).run()
         else:
             from curate.holdout import HoldingOut

@@ -17,7 +17,7 @@ from curate.accounting import Step
 from curate.cells import Cells, TrainedTokenizer
 from curate.compaction import Compact
 from curate.configuration import ConfigurationError, describe
-from curate.graph import Apply, Dataset, Deduplicate, HoldOut, Keep, Read
+from curate.graph import Apply, Dataset, Deduplicate, HoldOut, Join, Keep, Read
 from curate.readers.reader import Reader
 from curate.store import Store
 from transforms.chain import unique_names
@@ -58,7 +58,7 @@ class WideStage:
     forbids: frozenset[str]
 
 
-Wide = Deduplicate | HoldOut | Compact | TrainedTokenizer | Cells
+Wide = Deduplicate | HoldOut | Join | Compact | TrainedTokenizer | Cells
 Product = Dataset | TrainedTokenizer | Cells
 """What a recipe asks for: a dataset, a tokenizer, or cells of tokens."""
 
@@ -67,11 +67,12 @@ Stage = DocumentStage | WideStage
 VERBS: Final[Mapping[type, str]] = {
     Deduplicate: "deduplicate",
     HoldOut: "hold out",
+    Join: "join",
     Compact: "compact",
     TrainedTokenizer: "train tokenizer",
     Cells: "tokenize",
 }
-MAKES_DATASETS: Final = (Deduplicate, HoldOut, Compact)
+MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Compact)
 """Dataset-wide operations whose outcome is a dataset."""
 
 NO_COLUMNS: Final = pa.schema([])
@@ -105,6 +106,8 @@ class _Compiler:
     def _compile(self, dataset: Product) -> Stage:
         if not isinstance(dataset, Dataset):
             return self._wide(dataset.name, dataset)
+        if isinstance(dataset.operation, Join):
+            return self._join(dataset, dataset.operation)
         if isinstance(dataset.operation, (Deduplicate, HoldOut)):
             return self._wide(dataset.name, dataset.operation)
         chain, origin = _chain(dataset)
@@ -140,6 +143,12 @@ class _Compiler:
         given = schema if isinstance(operation, MAKES_DATASETS) else NO_COLUMNS
         return self._add(WideStage(name, operation, inputs, given, sources, forbids))
 
+    def _join(self, dataset: Dataset, operation: Join) -> Stage:
+        left, other = (self._compact(self.stage(parent)) for parent in operation.inputs)
+        schema = joined_schema(dataset.name, left.schema, other.schema, operation.columns)
+        forbids = left.forbids | other.forbids
+        return self._add(WideStage(dataset.name, operation, (left, other), schema, left.sources, forbids))
+
     def _compact(self, stage: Stage) -> Stage:
         """Return the stage that joins the small shards of a document-wise `stage`; any other as it is."""
         if not isinstance(stage, DocumentStage):
@@ -172,12 +181,26 @@ def compile_stages(outputs: Mapping[str, Product], sample: Sample | None = None)
 def _check_sources(stages: Stages) -> None:
     """Raise where one source name stands for two roots: ids are made of source and path below the root."""
     roots: dict[str, Path | Store] = {}
-    for reader in readers_of(stages):
+    for reader in _readers_of_documents(stages):
         if roots.setdefault(reader.source, reader.root) != reader.root:
             raise ConfigurationError(
                 f"source {reader.source!r} is read from {roots[reader.source]} and from {reader.root}: records of both "
                 "could have one id. Give each its own source name, or read both from the folder above"
             )
+
+
+def _readers_of_documents(stages: Stages) -> Iterator[Reader]:
+    """Yield the readers but those whose rows only join others: their ids are meant to be those of other files."""
+    pending, seen = list(stages.outputs.values()), set[int]()
+    while pending:
+        stage = pending.pop()
+        if id(stage) in seen:
+            continue
+        seen.add(id(stage))
+        if isinstance(stage, DocumentStage) and stage.reader is not None:
+            yield stage.reader
+        joins = isinstance(stage, WideStage) and isinstance(stage.operation, Join)
+        pending.extend(stage.inputs[:1] if joins else stage.inputs)
 
 
 def _chain(dataset: Dataset) -> tuple[list[Transform], Dataset]:
@@ -250,6 +273,26 @@ def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
             raise ConfigurationError(f"column {item.name!r} is {known.type} in one input and {item.type} in another")
     extra = fields.pop(EXTRA.name)
     return pa.schema([*fields.values(), extra])
+
+
+def joined_schema(name: str, schema: pa.Schema, other: pa.Schema, columns: Sequence[tuple[str, str]]) -> pa.Schema:
+    """Return `schema` with `columns` (our name, its name in `other`), all nullable, before `extra`.
+
+    Raises:
+        ConfigurationError: `other` lacks one, or `schema` has one of that name already.
+    """
+    if missing := [theirs for _, theirs in columns if theirs not in other.names]:
+        raise ConfigurationError(
+            f"{name} is to take {', '.join(missing)}; the dataset that is joined has {', '.join(other.names)}"
+        )
+    if clashing := [ours for ours, _ in columns if ours in schema.names]:
+        raise ConfigurationError(
+            f"{name} is to take {', '.join(clashing)}, which the documents have already: give another name, as "
+            f'columns={{"{clashing[0]}_joined": "{dict(columns)[clashing[0]]}"}}'
+        )
+    taken = [pa.field(ours, other.field(theirs).type) for ours, theirs in columns]
+    fields = [field for field in schema if field.name != EXTRA.name]
+    return pa.schema([*fields, *taken, *(field for field in schema if field.name == EXTRA.name)])
 
 
 def require_columns(name: str, operation: Wide, schema: pa.Schema) -> None:

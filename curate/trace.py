@@ -131,7 +131,7 @@ def replay(stages: Stages, trace: TokenTrace) -> str:
         raise ConfigurationError(f"the recipe reads nothing from the source {row['source']!r} into {name!r}")
     batch = _record(path[0].reader, row)
     for stage in path:
-        batch = _through(stage, batch)
+        batch = _through(stage, batch, row)
         if batch.num_rows != 1:
             raise StoreError(
                 f"{stage.name} drops {row['id'].hex()} when it is replayed: its record or the recipe was changed since"
@@ -176,9 +176,15 @@ def _record(reader: Reader, row: Mapping[str, Any]) -> pa.RecordBatch:
     raise StoreError(f"{path} has no record at {origin['place']} {origin['offset']}: the file was changed")
 
 
-def _through(stage: Stage, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _through(stage: Stage, batch: pa.RecordBatch, row: Mapping[str, Any]) -> pa.RecordBatch:
+    """Return what `stage` makes of `batch`, which has one document; `row` is what became of it."""
     if not isinstance(stage, DocumentStage):
-        return fit_to(batch, stage.schema)  # it only chose among documents
+        fitting = fit_to(batch, stage.schema)  # it only chose among documents, or joined columns to them
+        new = [name for name in fitting.schema.names if name not in batch.schema.names and name in row]
+        for name in new:
+            place, column = fitting.schema.get_field_index(name), fitting.schema.field(name)
+            fitting = fitting.set_column(place, column, pa.array([row[name]], column.type))
+        return fitting
     for step in stage.steps:
         batch = step.transform.apply(batch).kept
     return batch
