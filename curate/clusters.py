@@ -246,7 +246,7 @@ class Connection:
 
         asked = {reference: node for node in self.nodes() if (reference := self._probe(node)) is not None}
         ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_SECONDS) if asked else ([], [])
-        problems = [problem for reference in ready if (problem := _answer(reference)) is not None]
+        problems = [problem for reference in ready if (problem := _problem(reference, asked[reference])) is not None]
         problems += [f"{asked[reference]} gave no answer within {NODE_SECONDS:.0f} s" for reference in late]
         if problems:
             raise ConfigurationError("the cluster cannot run this: " + "\n".join(sorted(set(problems))))
@@ -275,13 +275,17 @@ def on_node(function: Callable[..., Any], node: str) -> Any:
     return ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=where)(function)
 
 
-def _answer(reference: Any) -> str | None:
+def _problem(reference: Any, node: Node) -> str | None:
+    """Return what a node that was asked says of itself, or why it cannot; None when it may take part."""
     import ray
 
     try:
         report: NodeReport = ray.get(reference)
     except ray.exceptions.RayError as error:
-        return f"a node could not be asked: {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
+        return (
+            f"{node} cannot run a task of curate ({type(error).__name__}: {str(error).strip().splitlines()[-1]}). "
+            "Install the same requirements.lock and the same curate on every node"
+        )
     return report.problem
 
 

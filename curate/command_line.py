@@ -94,7 +94,8 @@ def parser() -> argparse.ArgumentParser:
     verify.add_argument("store", metavar="DIR", help=f"store to check: {STORE_HELP}")
     add_store_options(verify)
     look = _add(commands, "look", _look, "show a few records of a file, dataset or store, raw beside extracted")
-    look.add_argument("path", type=Path, metavar="PATH", help=".warc(.gz), .jsonl(.gz, .zst), .parquet, text, or store")
+    look.add_argument("path", metavar="PATH", help=".warc(.gz), .jsonl(.gz, .zst), .parquet, text, or store")
+    add_store_options(look)
     look.add_argument("--count", type=int, default=3, metavar="N", help="records to show (default: 3)")
     report = _add(commands, "report", _report, "write report.html, the page that shows what stayed, what went and why")
     report.add_argument("store", metavar="DIR", help=f"store to report on: {STORE_HELP}")
@@ -217,7 +218,7 @@ def _verify(options: argparse.Namespace) -> int:
 def _look(options: argparse.Namespace) -> int:
     from curate.look import look
 
-    for line in look(options.path, options.count):
+    for line in look(store_of(options, options.path), options.count):
         print(line)
     return OK
 

@@ -208,7 +208,8 @@ class _Flight:
         item = attempt.item
         details: dict[str, Any] = {"job": self.job.name, "key": item.key, "label": item.label}
         details |= {"attempt": attempt.losses + 1, "start": attempt.began.start if attempt.began else attempt.sent}
-        return details | ({"host": attempt.began.host, "pid": attempt.began.pid} if attempt.began else {})
+        began = attempt.began
+        return details | ({} if began is None else {"host": began.host, "node": began.node, "pid": began.pid})
 
     # --- losing ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,176 @@
+"""Runs on a cluster of several nodes that come and go, all of them on this machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import curate.journal
+from curate.clusters import RunningRay
+from curate.command_line import main
+from curate.configuration import ConfigurationError
+from curate.journal import events_of, runs_in
+from curate.ray_worker import Agreement, NodeError
+from curate.status import status_of
+from curate.store import Store
+from curate.versions import differences, versions_here
+
+RECIPE = """
+import pathlib, time
+from curate import Outputs, read_jsonl, recipe
+from transforms.user_function import EditText
+
+def slowly(text: str) -> str:
+    if not (pathlib.Path(__file__).parent / "fast").exists():
+        time.sleep(0.4)
+    return text.upper()
+
+@recipe
+def slow(data: str) -> Outputs:
+    documents = read_jsonl(pathlib.Path(data), source="lines")
+    return Outputs(documents.apply(EditText(slowly, reason="case", version=1)))
+"""
+FILES = 12
+
+
+def write(folder: Path) -> None:
+    (folder / "in").mkdir()
+    for number in range(FILES):
+        lines = [json.dumps({"text": f"document {number} {n} of a slow recipe"}) for n in range(5)]
+        (folder / "in" / f"{number}.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "recipe.py").write_text(RECIPE)
+
+
+def arguments(folder: Path, store: str, *more: str) -> list[str]:
+    return ["run", str(folder / "recipe.py"), "--store", str(folder / store), "--set", f"data={folder / 'in'}", *more]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head node with one CPU."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args=node(1) | {"include_dashboard": False})
+    yield made
+    made.shutdown()
+
+
+def node(cpus: int) -> dict[str, Any]:
+    return {"num_cpus": cpus, "object_store_memory": 100 << 20}
+
+
+def seen(store: Path, kind: str) -> list[dict[str, Any]]:
+    place = Store(store)
+    return [event for run in runs_in(place)[-1:] for event in events_of(place, run) if event["event"] == kind]
+
+
+def wait_for(what: Callable[[], Any], seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_run_loses_a_node_and_gains_one_and_makes_each_shard_once(
+    cluster: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path)
+    store = tmp_path / "store"
+    second = cluster.add_node(**node(1))
+    command = [sys.executable, "-m", "curate.command_line", *arguments(tmp_path, "store", "--address", cluster.address)]
+    child = subprocess.Popen(
+        command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: child.poll() is not None or second.node_id in {event["node"] for event in seen(store, "began")})
+    cluster.remove_node(second, allow_graceful=False)
+    third = cluster.add_node(wait=False, **node(1))
+    out, errors = child.communicate(timeout=120)
+    cluster.remove_node(third)
+    assert child.returncode == 0, errors
+    lost = seen(store, "lost")
+    assert lost and {event["node"] for event in lost} <= {second.node_id}
+    assert all(event["exit"].startswith("NodeDiedError") for event in lost)
+    done = Counter(event["key"] for event in seen(store, "task") if event["job"] != "fingerprint inputs")
+    assert set(done.values()) == {1}
+    assert third.node_id in {event["node"] for event in seen(store, "began")}
+    assert {event["change"] for event in seen(store, "node")} == {"left", "joined"}
+    status = status_of(Store(store))
+    assert (status.state, len(status.lost)) == ("finished", len(lost))
+    (tmp_path / "fast").touch()
+    assert main(arguments(tmp_path, "local", "--runner", "local")) == 0
+    assert capsys.readouterr().out == out
+
+
+@pytest.mark.ray
+def test_cluster_whose_versions_differ_is_refused_with_a_list(
+    cluster: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path)
+    other = {**versions_here(), "numba": "0.0.1"}
+    monkeypatch.setattr(curate.journal, "versions_here", lambda: other)
+    assert main(arguments(tmp_path, "store", "--address", cluster.address)) == 2
+    errors = capsys.readouterr().err
+    assert f"numba: {versions_here()['numba']} there, 0.0.1 here" in errors
+    assert "Install the same requirements.lock" in errors
+    assert not seen(tmp_path / "store", "task")
+
+
+def test_node_that_does_not_see_the_store_is_named_with_the_remedy(tmp_path: Path) -> None:
+    agreement = Agreement(Store(tmp_path), "runs/r/node-check", b"token", versions_here())
+    with pytest.raises(NodeError, match=r"cannot see the store .*FileNotFoundError.*a folder that every node mounts"):
+        agreement.check()
+    Store(tmp_path).put("runs/r/node-check", b"another store's")
+    with pytest.raises(NodeError, match="it sees another store in that place"):
+        agreement.check()
+    Store(tmp_path).put("runs/r/node-check", b"token")
+    agreement.check()
+
+
+def test_versions_name_python_curate_and_the_libraries_that_reach_output() -> None:
+    found = versions_here()
+    assert {"python", "curate", "pyarrow", "numba", "numpy", "ray", "lxml", "llvmlite"} <= set(found)
+    assert "not installed" not in found.values()
+    assert differences(found, found) == []
+    assert differences({"a": "1", "b": "2"}, {"a": "1", "b": "3", "c": "4"}) == [
+        "b: 3 there, 2 here",
+        "c: 4 there, not installed here",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("ray://head:10001", "ray job submit"),
+        ("head", "give auto, or HOST:PORT"),
+        ("127.0.0.1:1", "nobody answers there"),
+    ],
+)
+def test_address_that_cannot_work_is_refused_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], address: str, message: str
+) -> None:
+    write(tmp_path)
+    assert main(arguments(tmp_path, "store", "--address", address)) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_address_of_a_cluster_has_one_of_two_forms() -> None:
+    assert RunningRay("auto").address == "auto"
+    assert RunningRay("10.0.0.1:6379").patience > 0
+    with pytest.raises(ConfigurationError):
+        RunningRay("10.0.0.1:port")
+
+
+def test_local_runner_takes_no_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path)
+    assert main(arguments(tmp_path, "store", "--runner", "local", "--address", "auto")) == 2
+    assert "use runner='ray'" in capsys.readouterr().err

@@ -1,0 +1,148 @@
+"""Ctrl-C and SIGTERM: the exit status, a store that can be gone on with, and nothing left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from curate.command_line import main
+from curate.status import status_of
+from curate.stopping import stoppable
+from curate.store import Store
+from tests.curate.processes import descendants, left_of
+
+RECIPE = """
+import hashlib, pathlib, time
+from curate import Outputs, read_jsonl, recipe
+from transforms.user_function import EditText
+
+def slowly(text: str) -> str:
+    where = pathlib.Path(__file__).parent
+    if not (where / "fast").exists():
+        with (where / "begun").open("a") as file:
+            file.write("x")
+        if (where / "deaf").exists():
+            hashlib.pbkdf2_hmac("sha256", b"", b"", 10**8)
+        time.sleep(0.25)
+    return text.upper()
+
+@recipe
+def slow(data: str) -> Outputs:
+    documents = read_jsonl(pathlib.Path(data), source="lines")
+    return Outputs(documents.apply(EditText(slowly, reason="case", version=1)))
+"""
+
+
+def write(folder: Path) -> None:
+    (folder / "in").mkdir()
+    for number in range(6):
+        lines = [json.dumps({"text": f"document {number} {n} of a slow recipe"}) for n in range(4)]
+        (folder / "in" / f"{number}.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "recipe.py").write_text(RECIPE)
+
+
+def arguments(folder: Path, *more: str) -> list[str]:
+    return ["run", str(folder / "recipe.py"), "--store", str(folder / "store"), "--set", f"data={folder / 'in'}", *more]
+
+
+def start(folder: Path, *more: str) -> subprocess.Popen[str]:
+    """Start the command as a shell does, in a process group of its own, and return when a document is in hand."""
+    write(folder)
+    command = [sys.executable, "-m", "curate.command_line", *arguments(folder, *more)]
+    child = subprocess.Popen(
+        command, cwd=Path(__file__).parents[2], start_new_session=True, stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 90
+    while len((folder / "begun").read_text() if (folder / "begun").exists() else "") < 6:
+        assert child.poll() is None and time.monotonic() < until, child.communicate()
+        time.sleep(0.05)
+    return child
+
+
+def go_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run the same command to its end in this process, and return what it printed."""
+    (folder / "fast").touch()
+    assert main(arguments(folder, "--runner", "local")) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_run_on_ray_that_is_stopped_says_so_leaves_nothing_running_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    child = start(tmp_path, "--workers", "2")
+    below = descendants(child.pid)
+    assert len(below) > 3
+    if number == signal.SIGINT:  # a terminal sends it to all processes of the command
+        os.killpg(child.pid, number)
+    else:
+        child.send_signal(number)
+    began = time.monotonic()
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 128 + number, errors
+    assert "curate: stopped. What was finished is kept: the same command goes on from there" in errors
+    assert "Traceback" not in errors
+    assert time.monotonic() - began < 20
+    assert left_of(below) == {}
+    store = Store(tmp_path / "store")
+    status = status_of(store)
+    assert (status.state, status.running) == ("stopped", {})
+    assert status.error is not None and status.error.startswith("KeyboardInterrupt")
+    assert not store.names("spool")
+    out = go_on(tmp_path, capsys)
+    (tmp_path / "store").rename(tmp_path / "stopped")
+    assert go_on(tmp_path, capsys) == out
+
+
+def test_run_in_process_that_is_stopped_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    child = start(tmp_path, "--runner", "local")
+    child.send_signal(signal.SIGTERM)
+    _, errors = child.communicate(timeout=30)
+    assert child.returncode == 143, errors
+    assert status_of(Store(tmp_path / "store")).state == "stopped"
+    done = len(list((tmp_path / "store").glob("shards/*/receipt.json")))
+    assert done >= 1
+    out = go_on(tmp_path, capsys)
+    assert "24 documents" in out
+
+
+def test_second_signal_ends_the_command_at_once(tmp_path: Path) -> None:
+    program = (
+        "import sys, time\nfrom curate.stopping import stoppable\n"
+        "with stoppable():\n    try:\n        print('on', flush=True); time.sleep(60)\n"
+        "    except KeyboardInterrupt:\n        print('off', flush=True); time.sleep(60)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    for word in ("on\n", "off\n"):
+        assert child.stdout.readline() == word
+        child.send_signal(signal.SIGINT)
+    assert child.wait(10) == -signal.SIGINT
+    child.stdout.close()
+
+
+def test_signals_have_their_handlers_back_afterwards_and_other_threads_are_left_alone() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with stoppable() as stop:
+        assert signal.getsignal(signal.SIGTERM) is stop
+        elsewhere: list[bool] = []
+
+        def look() -> None:
+            with stoppable() as other:
+                elsewhere.append(signal.getsignal(signal.SIGTERM) is other)
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    assert elsewhere == [False]
+    assert signal.getsignal(signal.SIGTERM) is before
