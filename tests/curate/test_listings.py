@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -209,10 +210,8 @@ def test_list_command_writes_a_listing_that_pins_what_is_there(
 def test_list_command_takes_checksums_that_came_with_the_data_and_reads_none(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [
-        f"{'0' * 63}{n} {mark}{name}"
-        for n, (mark, name) in enumerate([(" ", "./deep/a.jsonl"), ("*", "deep/b.jsonl"), (" ", "deep/c d.jsonl")])
-    ]
+    named = [" ./deep/a.jsonl", "*deep/b.jsonl", " deep/c d.jsonl"]
+    lines = [f"{number:064x} {name}" for number, name in enumerate(named)]
     (tmp_path / "SUMS").write_text("\n".join(lines) + "\n")
     assert main(["list", str(source), "--sha256", str(tmp_path / "SUMS")]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -233,8 +232,6 @@ def test_checksums_that_do_not_fit_the_folder_are_an_error(
     (tmp_path / "SUMS").write_text("\n".join(lines) + "\n")
     assert main(["list", str(source), "--md5", str(tmp_path / "SUMS")]) == 2
     error = capsys.readouterr().err
-    import re
-
     assert re.search(says, error), error
 
 
