@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from curate.blame import blaming
 from curate.ledger import LEDGER
 from curate.measures import Coded, Integers, Measures, coded, combined, measure
 from curate.samples import Samples, edit_excerpt, excerpt
@@ -85,7 +86,8 @@ class Accountant:
         ledger: list[LedgerPart] = []
         measures = measure(batch)
         for index, step in enumerate(self.steps):
-            outcome = _named(step, step.transform.apply(batch))
+            with blaming(step.name, step.transform, batch):
+                outcome = _named(step, step.transform.apply(batch))
             flow = _Flow(step.name, index, batch, measures, outcome)
             flow.check()
             flow.count(self.statistics)

@@ -136,12 +136,17 @@ def run(
         journal.write("recipe", name=name, folder=result.name, digest=result.digest)
         return result
     except BaseException as error:
-        journal.write("stopped", error=f"{type(error).__name__}: {error}")
+        journal.write("stopped", error=_why(error))
         raise
     finally:
         opened.close()
         dismiss()
         journal.close()
+
+
+def _why(error: BaseException) -> str:
+    """Return why a run stopped; what a signal raises has lost its name on the way through Ray."""
+    return "a signal (Ctrl-C, SIGTERM)" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
 
 
 def _isolation(
