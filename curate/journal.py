@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,7 +40,8 @@ class Journal:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.run = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
-        self._waiting: list[bytes] = []
+        self._waiting: deque[bytes] = deque()
+        self._torn = b""
         self._lock = threading.Lock()
         self._file = store.appender(f"runs/{self.run}/{JOURNAL}")
         self._ended = threading.Event()
@@ -100,14 +102,14 @@ class Journal:
 
     def _flush(self) -> Exception | None:
         """Write the waiting lines; called with the lock held."""
-        try:
-            if self._waiting:
-                self._file.write(b"".join(self._waiting))
-        except (OSError, StoreError) as error:
-            if self._waiting[0] != b"\n":
-                self._waiting.insert(0, b"\n")  # ends a line of which a full disk took the beginning
-            return error
-        self._waiting.clear()
+        while self._waiting:
+            try:
+                self._file.write(self._torn + self._waiting[0])
+            except (OSError, StoreError) as error:
+                self._torn = b"\n"  # ends a line of which a full disk took the beginning
+                return error
+            self._torn = b""
+            self._waiting.popleft()
         return None
 
     def _beat(self) -> None:
