@@ -1,9 +1,9 @@
 """The journal of a run: every attempt, when and where, what was lost and what failed. Nothing hashes it.
 
 Lines of JSON under `<store>/runs/<run>/journal.jsonl`, written by the driver alone: at once in a local store, within
-seconds in a remote one (`Store.appender`). While the run is alive there is a line at least every `BEAT_SECONDS`, so that
-who reads it elsewhere can tell a long task from a dead driver. A journal that cannot be written does not end the run: its
-lines wait and are tried again.
+seconds in a remote one (`Store.appender`). While the run is alive there is a line at least every `BEAT_SECONDS`, so
+that who reads it elsewhere can tell a long task from a dead driver. A journal that cannot be written does not end the
+run: its lines wait and are tried again.
 """
 
 from __future__ import annotations
