@@ -58,10 +58,18 @@ class Arena:
         os.close(self.descriptor)
 
 
-def read_arena(descriptor: int, size: int) -> pa.RecordBatch:
-    """Return the batch of `size` bytes in the file, in place."""
-    mapped = mmap.mmap(descriptor, _pages(size), prot=mmap.PROT_READ)
-    return pa.ipc.open_stream(pa.py_buffer(mapped).slice(0, size)).read_next_batch()
+class ArenaReader:
+    """The other side of an arena: maps the file once, and again only where it has grown."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.map: mmap.mmap | None = None
+
+    def read(self, size: int) -> pa.RecordBatch:
+        """Return the batch of `size` bytes, in place: the one before must not be used any more."""
+        if self.map is None or size > len(self.map):
+            self.map = mmap.mmap(self.descriptor, 0, prot=mmap.PROT_READ)
+        return pa.ipc.open_stream(pa.py_buffer(self.map).slice(0, size)).read_next_batch()
 
 
 def _write(target: pa.NativeFile, batch: pa.RecordBatch) -> None:

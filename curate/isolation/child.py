@@ -12,6 +12,7 @@ them for a while. They write no core files and are the first that a kernel short
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import pickle
@@ -28,7 +29,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from curate.isolation.arena import read_arena
+from curate.isolation.arena import ArenaReader
 from curate.isolation.machine import LINUX
 from curate.isolation.pipes import (
     BROKEN,
@@ -41,6 +42,7 @@ from curate.isolation.pipes import (
     REPLY,
     REQUEST,
     RESULT,
+    PipeWriter,
     read_exactly,
     write_all,
 )
@@ -86,6 +88,8 @@ def _load(control: int) -> Chain:
     for transform in chain:
         if (ready := getattr(transform, "ready", None)) is not None:
             ready()
+    gc.collect()
+    gc.freeze()  # children neither look through what was loaded here nor copy it
     return chain
 
 
@@ -144,7 +148,7 @@ def _fork(chain: Chain, descriptors: Sequence[int], arena: int, orders: socket.s
 def _serve(chain: Chain, requests: int, replies: int, arena: int) -> None:
     """Apply one slice after the other."""
     _reply(replies, READY, b"")
-    seen, batch = 0, None
+    arena_reader, seen, batch = ArenaReader(arena), 0, None
     waiting = select.poll()
     waiting.register(requests, select.POLLIN)
     while True:
@@ -152,14 +156,15 @@ def _serve(chain: Chain, requests: int, replies: int, arena: int) -> None:
             os._exit(IDLE_STATUS)
         number, size, step, start, stop = REQUEST.unpack(read_exactly(requests, REQUEST.size))
         if number != seen or batch is None:
-            seen, batch = number, read_arena(arena, size)
+            seen, batch = number, arena_reader.read(size)
         rows = batch.slice(start, stop - start)
         try:
-            header, body = encode(chain[step].apply(rows), rows)
+            encoded = encode(chain[step].apply(rows), rows)
         except BaseException as error:  # a SystemExit of a user's function, too, is an answer
             _reply(replies, RAISED, json.dumps(describe_error(error)).encode())
         else:
-            _reply(replies, DONE, header, body)
+            write_all(replies, REPLY.pack(DONE, len(encoded.header), encoded.size) + encoded.header)
+            encoded.write(PipeWriter(replies))
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:
@@ -180,9 +185,8 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     }
 
 
-def _reply(descriptor: int, kind: int, header: bytes, body: Sequence[pa.Buffer] = ()) -> None:
-    size = sum(part.size for part in body)
-    write_all(descriptor, [REPLY.pack(kind, len(header), size), header, *body])
+def _reply(descriptor: int, kind: int, header: bytes) -> None:
+    write_all(descriptor, REPLY.pack(kind, len(header), 0) + header)
 
 
 def _die_with(parent: int) -> None:

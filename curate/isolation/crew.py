@@ -11,7 +11,6 @@ import atexit
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +22,7 @@ from curate.isolation.nursery import Nursery, NurseryGone
 from curate.isolation.process import Answer, Child, Fall, IsolationError, Lost, request
 from curate.isolation.replies import Part, decode
 
-SLICE_SECONDS: Final = 0.05
+SLICE_SECONDS: Final = 0.2
 """What a slice should take: long against asking for it, short against the limit."""
 
 FASTER: Final = 8
@@ -38,9 +37,11 @@ class Pace:
     """How many rows a slice has: so many that it takes `SLICE_SECONDS`. Decides about no document."""
 
     rows: int = 1
+    slices: int = 0
 
     def took(self, rows: int, seconds: float) -> None:
         """Learn from a slice."""
+        self.slices += 1
         self.rows = max(1, min(int(rows * SLICE_SECONDS / max(seconds, 1e-6)), self.rows * FASTER))
 
 
@@ -72,9 +73,9 @@ class Crew:
         lost: list[str] = []
         while len(lost) < LOSSES:
             if self.child is None:
-                (self.child,) = self._start(1, self.limits)
+                (self.child,) = self.start(1, self.limits)
             began = time.monotonic()
-            found = self._decoded(self.child.apply(request(self.arena, step, start, stop), self.limits), start, stop)
+            found = self.decoded(self.child.apply(request(self.arena, step, start, stop), self.limits), start, stop)
             if isinstance(found, Part):
                 self.paces.setdefault(step, Pace()).took(stop - start, time.monotonic() - began)
                 return found
@@ -83,50 +84,14 @@ class Crew:
             if isinstance(found, Fall):
                 return found
             lost.append(found.how)
-        raise _lost(lost)
+        raise lost_again(lost)
 
     def rows(self, step: int) -> int:
         """Return how many rows the next slice should have."""
         return self.paces.setdefault(step, Pace()).rows
 
-    def try_alone(self, step: int, row: int, limits: Limits, together: int) -> Part | list[Fall]:
-        """Return the outcome of one row in a fresh process, or how it fell in each of `together` at once.
-
-        A process in which it succeeds stays, with all that it has loaded by then.
-        """
-        lost: list[str] = []
-        while len(lost) < LOSSES:
-            answers = self._wave(self._start(together, limits), request(self.arena, step, row, row + 1), limits)
-            found = [self._decoded(answer, row, row + 1) for answer in answers]
-            if part := next((part for part in found if isinstance(part, Part)), None):
-                return part
-            falls = [fall for fall in found if isinstance(fall, Fall)]
-            if len(falls) == len(found):
-                return falls
-            lost += [fall.how for fall in found if isinstance(fall, Lost)]
-        raise _lost(lost)
-
-    def _wave(self, children: Sequence[Child], asked: bytes, limits: Limits) -> list[Answer | Fall | Lost]:
-        """Return what became of all of `children`, or as soon as there is one, the answer: its child stays."""
-        spare = list(children)
-        try:
-            with ThreadPoolExecutor(len(children)) as pool:
-                trials = {pool.submit(child.apply, asked, limits): child for child in children}
-                for trial in as_completed(trials):
-                    found = trial.result()
-                    if isinstance(found, Answer):
-                        self.release()
-                        self.child = trials[trial]
-                        spare.remove(self.child)
-                        for other in spare:
-                            other.kill()
-                        return [found]
-                return [trial.result() for trial in trials]
-        finally:
-            for child in spare:
-                child.close()
-
-    def _decoded(self, answer: Answer | Fall | Lost, start: int, stop: int) -> Part | Fall | Lost:
+    def decoded(self, answer: Answer | Fall | Lost, start: int, stop: int) -> Part | Fall | Lost:
+        """Return the outcome that an answer for these rows holds; how the child fell, where there is none."""
         if not isinstance(answer, Answer):
             return answer
         if self.batch is None:
@@ -136,8 +101,12 @@ class Crew:
         except (ValueError, KeyError, TypeError, IndexError, pa.ArrowException, OSError) as error:
             return Fall("crashed", {"reply": type(error).__name__})
 
-    def _start(self, count: int, limits: Limits) -> list[Child]:
-        """Return `count` new children."""
+    def start(self, count: int, limits: Limits) -> list[Child]:
+        """Return `count` new children.
+
+        Raises:
+            IsolationError: they cannot be started, or nurseries are killed again and again from outside.
+        """
         children: list[Child] = []
         gone: list[str] = []
         while len(children) < count:
@@ -149,8 +118,17 @@ class Crew:
                 if not self._drop_nursery():
                     gone.append(str(error))
                 if len(gone) == LOSSES:
-                    raise _lost(gone) from error
+                    raise lost_again(gone) from error
         return children
+
+    def adopt(self, child: Child) -> None:
+        """Go on with `child`."""
+        self.release()
+        self.child = child
+
+    def is_warm(self, step: int) -> bool:
+        """Return whether children have answered for this transform: what takes long then is not its loading."""
+        return step in self.paces and self.paces[step].slices > 0
 
     def _drop_nursery(self) -> bool:
         """Part from the nursery, and return whether it is a child now."""
@@ -195,7 +173,8 @@ def dismiss() -> None:
         _MINE.crew = None
 
 
-def _lost(how: Sequence[str]) -> IsolationError:
+def lost_again(how: Sequence[str]) -> IsolationError:
+    """Return the error that says that children were killed from outside, each time as in `how`."""
     return IsolationError(
         f"child processes that transforms are applied in were killed from outside again and again ({', '.join(how)}): "
         "is the machine short of memory? Use fewer workers"

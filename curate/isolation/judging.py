@@ -3,7 +3,8 @@
 A suspect is tried in `ATTEMPTS` fresh processes with `FACTOR` times the limits, in both at once unless it is suspected
 of its memory. If it succeeds in one, its outcome counts and there is no verdict. What raises goes on raising: once
 `CONFIRMED` documents of a step raised the same type of exception alone too, others that raise it twice in the child
-that is there are believed. Cost: a second for a document that crashes or raises, 33 s for one that hangs.
+that is there are believed. Cost: 0.1 s for a document that crashes or raises; 33 s for one that hangs, during which
+the batch goes on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from curate.isolation.crew import Crew
 from curate.isolation.limits import ATTEMPTS, Limits
 from curate.isolation.process import Fall
 from curate.isolation.replies import Part
+from curate.isolation.trials import Trial
 from curate.quarantine import Verdict
 from transforms.outcome import canonical_json
 from transforms.pii import mask_excerpt
@@ -64,15 +66,34 @@ class Judge:
     confirmed: Counter[tuple[str, str]] = field(default_factory=Counter)
     said: dict[str, str] = field(default_factory=dict)
 
-    def judge(self, crew: Crew, step: int, name: str, row: int, fall: Fall) -> Part | Verdict:
-        """Return the outcome of a row that fell in the child at hand, or the verdict on it.
+    def believes(self, name: str, fall: Fall) -> bool:
+        """Return whether others that fell alike have shown that a trial would not help."""
+        return fall.reason == "raised" and self.confirmed[name, str(fall.evidence["type"])] >= CONFIRMED
+
+    def trial(self, crew: Crew, step: int, row: int, fall: Fall) -> Trial:
+        """Return the trial of a row that fell in the child at hand; it has begun."""
+        rounds = (1,) * ATTEMPTS if fall.reason == "out of memory" else (ATTEMPTS,)
+        return Trial(crew, step, row, fall, self.limits.alone(), rounds)
+
+    def decide(self, trial: Trial, name: str) -> Part | Verdict:
+        """Return the outcome of a row that was tried alone, or the verdict on it.
 
         Raises:
             TooManyRaised: it raised, as too many before it.
         """
-        found = self._try(crew, step, name, row, fall)
+        found = trial.result()
         if isinstance(found, Part):
             return found
+        if found.reason == "raised":
+            self.confirmed[name, str(found.evidence["type"])] += 1
+        return self.convict(trial.crew, trial.row, found, name)
+
+    def convict(self, crew: Crew, row: int, found: Fall, name: str) -> Verdict:
+        """Return the verdict on a row that fell.
+
+        Raises:
+            TooManyRaised: it raised, as too many before it.
+        """
         if crew.batch is None:
             raise TypeError("no batch was taken")
         document = crew.batch.slice(row, 1).select(["id", "source", "origin"]).to_pylist()[0]
@@ -105,19 +126,6 @@ class Judge:
             f"{name}: {self.raised[name]} of {seen} documents raised, {most} may. That is an error of the step rather "
             f"than of documents: mend it and run again. The last was document {self.said[name]}"
         )
-
-    def _try(self, crew: Crew, step: int, name: str, row: int, fall: Fall) -> Part | Fall:
-        kind = (name, str(fall.evidence.get("type")))
-        if fall.reason == "raised" and self.confirmed[kind] >= CONFIRMED:
-            return fall
-        for together in (1,) * ATTEMPTS if fall.reason == "out of memory" else (ATTEMPTS,):
-            found = crew.try_alone(step, row, self.limits.alone(), together)
-            if isinstance(found, Part):
-                return found
-            fall = found[0]
-        if fall.reason == "raised":
-            self.confirmed[kind] += 1
-        return fall
 
     def _evidence(self, fall: Fall, source: str) -> Mapping[str, Any]:
         if "message" not in fall.evidence:

@@ -32,7 +32,13 @@ _STEP: Final = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Wall clock in `seconds` and growth of memory in bytes that one document may take.
+    """What one document may take.
+
+    Attributes:
+        seconds: wall clock.
+        memory: growth in bytes.
+        usual: growth that is usually allowed, where this is more: who is silent for too long and holds more than that
+            has run out of memory rather than of time.
 
     Raises:
         ValueError: a limit is not positive.
@@ -40,6 +46,7 @@ class Limits:
 
     seconds: float = SECONDS
     memory: int = MEMORY
+    usual: int | None = None
 
     def __post_init__(self) -> None:
         if not self.seconds > 0 or self.memory < 1 << 20:
@@ -49,7 +56,7 @@ class Limits:
 
     def alone(self) -> Limits:
         """Return the limits of a suspect that is tried alone: never more than half of the memory that is free now."""
-        return Limits(self.seconds * FACTOR, bounded(self.memory * FACTOR))
+        return Limits(self.seconds * FACTOR, bounded(self.memory * FACTOR), self.memory)
 
     def here(self) -> Limits:
         """Return these limits, bounded by half of the memory that is free now."""

@@ -10,11 +10,10 @@ import fcntl
 import os
 import struct
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-import pyarrow as pa
+Buffer = bytes | bytearray | memoryview
 
 CHAIN: Final = struct.Struct("<Q")
 """The first thing that a nursery reads: the bytes of the pickled chain that follow."""
@@ -49,16 +48,35 @@ def wide_pipe() -> tuple[int, int]:
     return reading, writing
 
 
-def write_all(descriptor: int, parts: Sequence[bytes | memoryview | pa.Buffer]) -> None:
-    """Write `parts`, waiting for the reader.
+def write_all(descriptor: int, content: Buffer) -> None:
+    """Write `content`, waiting for the reader.
 
     Raises:
         BrokenPipeError: the reader is gone.
     """
-    for part in parts:
-        view = memoryview(part)
-        while view:
-            view = view[os.write(descriptor, view) :]
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+class PipeWriter:
+    """A pipe as what Arrow writes to."""
+
+    closed = False
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def write(self, content: Buffer) -> int:
+        """Write all of `content`."""
+        write_all(self.descriptor, content)
+        return memoryview(content).nbytes
+
+    def flush(self) -> None:
+        """Do nothing: nothing is held back."""
+
+    def close(self) -> None:
+        """Leave the pipe open: more replies follow."""
 
 
 def read_exactly(descriptor: int, size: int) -> bytes:

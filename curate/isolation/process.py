@@ -103,7 +103,7 @@ class Child:
     def apply(self, request: bytes, limits: Limits) -> Answer | Fall | Lost:
         """Ask for a slice and wait for its outcome."""
         try:
-            write_all(self.requests, [request])
+            write_all(self.requests, request)
         except BrokenPipeError:
             return self._gone()
         heard = self._hear(limits)
@@ -142,9 +142,16 @@ class Child:
                 self.kill()
                 return Fall("out of memory", {"bytes": limits.memory})
             elif patience.is_over():
-                self.kill()
-                return Fall("hung", {"seconds": f"{limits.seconds:g}"})
+                return self._hung(limits)
         return buffer
+
+    def _hung(self, limits: Limits) -> Fall:
+        grown = memory_of(self.pid) - self.base
+        self.kill()
+        seconds = f"{limits.seconds:g}"
+        if limits.usual is not None and grown > limits.usual:
+            return Fall("out of memory", {"bytes": limits.usual, "seconds": seconds})
+        return Fall("hung", {"seconds": seconds})
 
     def _gone(self) -> Fall | Lost:
         """Return how a child ended that closed its replies."""

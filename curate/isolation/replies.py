@@ -46,24 +46,34 @@ class Part:
         return self.sent.column(sum(1 for other in range(number) if other not in self.same))
 
 
-def encode(outcome: Outcome, rows: pa.RecordBatch) -> tuple[bytes, list[pa.Buffer]]:
-    """Return header and body of the reply for the slice `rows`."""
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A reply: its header, how many bytes its body has, and the tables of that."""
+
+    header: bytes
+    size: int
+    tables: list[pa.RecordBatch]
+
+    def write(self, target: Any) -> None:
+        """Write the body to a file."""
+        with pa.PythonFile(target, mode="w") as sink:
+            for table in self.tables:
+                _write(sink, table)
+
+
+def encode(outcome: Outcome, rows: pa.RecordBatch) -> Encoded:
+    """Return the reply for the slice `rows`."""
     kept = outcome.kept
     same = {number: place for number in range(kept.num_columns) if (place := _same(kept, number, rows)) is not None}
     others = [number for number in range(kept.num_columns) if number not in same]
     sent = pa.RecordBatch.from_arrays(
         [kept.column(number) for number in others], schema=pa.schema([kept.schema.field(number) for number in others])
     )
-    tables = {name: getattr(outcome, name) for name in TABLES}
-    body = [_serialised(sent) if others else None]
-    body += [_serialised(table) if table.num_rows else None for table in tables.values()]
-    header = {
-        "rows": kept.num_rows,
-        "columns": kept.num_columns,
-        "same": list(same.items()),
-        "sizes": [0 if part is None else part.size for part in body],
-    }
-    return json.dumps(header).encode(), [part for part in body if part is not None]
+    tables = [getattr(outcome, name) for name in TABLES]
+    sizes = [_size(sent) if others else 0, *(_size(table) if table.num_rows else 0 for table in tables)]
+    header = {"rows": kept.num_rows, "columns": kept.num_columns, "same": list(same.items()), "sizes": sizes}
+    written = [table for table, size in zip([sent, *tables], sizes, strict=True) if size]
+    return Encoded(json.dumps(header).encode(), sum(sizes), written)
 
 
 def decode(header: bytes, body: pa.Buffer, batch: pa.RecordBatch, start: int, stop: int) -> Part:
@@ -147,11 +157,15 @@ def _is_same_buffer(one: pa.Buffer | None, other: pa.Buffer | None) -> bool:
     return (one.address, one.size) == (other.address, other.size)
 
 
-def _serialised(batch: pa.RecordBatch) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+def _write(target: pa.NativeFile, batch: pa.RecordBatch) -> None:
+    with pa.ipc.new_stream(target, batch.schema) as writer:
         writer.write_batch(batch)
-    return sink.getvalue()
+
+
+def _size(batch: pa.RecordBatch) -> int:
+    measured = pa.MockOutputStream()
+    _write(measured, batch)
+    return int(measured.size())
 
 
 def _parsed(buffer: pa.Buffer) -> pa.RecordBatch:

@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 
 from curate.isolation.crew import Crew
 from curate.isolation.judging import Judge, row_of
+from curate.isolation.process import Fall
 from curate.isolation.replies import Part, joined
+from curate.isolation.trials import MOST, Trial
 from curate.quarantine import Verdict
 from transforms.chain import in_row_order, name_of
 from transforms.outcome import DROPPED, Outcome, Transform, rows
@@ -56,32 +58,57 @@ class Isolated:
             return self.inner.apply(batch)
         crew = self.crew()
         crew.take(batch, self.judge.limits.here())
-        found = list(self._slices(crew, batch.num_rows))
+        found = self._found(crew, batch.num_rows)
         parts = [part for part in found if isinstance(part, Part)]
         verdicts = [verdict for verdict in found if isinstance(verdict, Verdict)]
         outcome = joined(parts, batch, self.inner.output_schema(batch.schema))
         return outcome if not verdicts else with_verdicts(outcome, verdicts, self.name, batch)
 
-    def _slices(self, crew: Crew, count: int) -> Iterator[Part | Verdict]:
+    def _found(self, crew: Crew, count: int) -> list[Part | Verdict]:
+        """Return what became of `count` rows, in order; trials go on while later rows are applied."""
+        trials: list[Trial] = []
+        try:
+            found = list(self._slices(crew, count, trials))
+            return [self.judge.decide(one, self.label) if isinstance(one, Trial) else one for one in found]
+        finally:
+            for trial in trials:
+                trial.close()
+
+    def _slices(self, crew: Crew, count: int, trials: list[Trial]) -> Iterator[Part | Verdict | Trial]:
         start = 0
         while start < count:
             stop = min(start + crew.rows(self.step), count)
-            yield from self._slice(crew, start, stop)
+            yield from self._slice(crew, start, stop, trials)
             start = stop
+            for trial in trials:
+                trial.advance()
 
-    def _slice(self, crew: Crew, start: int, stop: int) -> Iterator[Part | Verdict]:
+    def _slice(self, crew: Crew, start: int, stop: int, trials: list[Trial]) -> Iterator[Part | Verdict | Trial]:
         found = crew.apply(self.step, start, stop)
         if isinstance(found, Part):
             yield found
         elif stop - start == 1:
-            yield self.judge.judge(crew, self.step, self.label, start, found)
+            yield self._suspect(crew, start, found, trials)
         elif found.reason == "raised":
             middle = (start + stop) // 2
-            yield from self._slice(crew, start, middle)
-            yield from self._slice(crew, middle, stop)
+            yield from self._slice(crew, start, middle, trials)
+            yield from self._slice(crew, middle, stop, trials)
         else:
             for row in range(start, stop):
-                yield from self._slice(crew, row, row + 1)
+                yield from self._slice(crew, row, row + 1, trials)
+
+    def _suspect(self, crew: Crew, row: int, fall: Fall, trials: list[Trial]) -> Part | Verdict | Trial:
+        """Return what became of a row that fell, or its trial where that takes time and nothing waits for it."""
+        if self.judge.believes(self.label, fall):
+            return self.judge.convict(crew, row, fall, self.label)
+        going_on = [trial for trial in trials if trial.found is None]
+        for number, other in enumerate(going_on):  # so many at once, and one that may take half of the memory
+            if number + MOST <= len(going_on) or other.fall.reason == fall.reason == "out of memory":
+                other.result()
+        trials.append(self.judge.trial(crew, self.step, row, fall))
+        if fall.reason in ("hung", "out of memory") and crew.is_warm(self.step):
+            return trials[-1]
+        return self.judge.decide(trials[-1], self.label)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from curate.isolation.judging import TooManyRaised
 from curate.isolation.limits import Limits
 from curate.isolation.process import IsolationError
 from curate.isolation.step import Isolated
+from curate.isolation.trials import Trial
 from tests.curate.isolation.poison import LIMITS, Poison, applied, batch_of, dropped, guarded, texts_with
 
 SEGV = '{"signal":"SIGSEGV"}'
@@ -86,6 +88,26 @@ def test_several_poisons_of_one_batch_each_cost_their_own_document(tmp_path: Pat
     found = applied(guarded(tmp_path), texts_with(30, {0: "do segfault", 1: "do leave", 29: "do segfault"}))
     assert [number for number, _, _ in dropped(found)] == [0, 1, 29]
     assert found.kept.num_rows == 27
+
+
+def test_batch_goes_on_while_what_hangs_is_tried_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    begin, end = Trial.__init__, Trial.result
+
+    def begun(self: Trial, *arguments: Any) -> None:
+        begin(self, *arguments)
+        events.append(f"begin {self.row}")
+
+    def ended(self: Trial) -> Any:
+        found = end(self)
+        events.append(f"end {self.row}")
+        return found
+
+    monkeypatch.setattr(Trial, "__init__", begun)
+    monkeypatch.setattr(Trial, "result", ended)
+    found = applied(guarded(tmp_path, Limits(0.3, 128 << 20)), texts_with(9, {3: "do hang", 5: "do hang"}))
+    assert events == ["begin 3", "begin 5", "end 3", "end 5"]
+    assert [number for number, _, _ in dropped(found)] == [3, 5]
 
 
 @pytest.mark.parametrize("deed", ["slow", "large", "once"])
@@ -181,6 +203,7 @@ def test_children_that_fell_leave_no_zombie_and_no_open_file(tmp_path: Path) -> 
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path
+from typing import Any
 from tests.curate.isolation.poison import applied, guarded, texts_with
 from tests.curate.isolation.test_step import child_of
 
