@@ -83,7 +83,7 @@ def test_readme_names_only_targets_of_the_makefile_and_files_that_are_there():
 def test_commands_in_the_documentation_exist_with_their_options(capsys):
     for page in PAGES:
         for command, rest in re.findall(
-            r"curate (run|plan|verify|look|report|fetch)\b([^\n`]*)", page.read_text("utf-8")
+            r"curate (run|plan|status|verify|look|report|fetch)\b([^\n`]*)", page.read_text("utf-8")
         ):
             with pytest.raises(SystemExit):
                 main([command, "--help"])
