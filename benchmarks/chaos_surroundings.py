@@ -50,6 +50,9 @@ def _surroundings(outcome: Outcome) -> Iterator[tuple[str, Sequence[str], dict[s
     yield "other hash seed, no assertions", [], {"PYTHONHASHSEED": "12345", "PYTHONOPTIMIZE": "1"}
     if os.geteuid() == 0 and (setpriv := shutil.which("setpriv")):
         other = [setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        if subprocess.run([*other, "/bin/sh", "-c", f"exec {sys.executable} -c pass"], check=False).returncode:
+            outcome.missed.append("other users may not run this interpreter: no other user, no read-only home")
+            return
         yield "another user without a home", other, {"HOME": "/nonexistent", "USER": "nobody", "LOGNAME": "nobody"}
         yield "another user, read-only home", other, {"HOME": "/", "XDG_CACHE_HOME": "", "USER": "nobody"}
     else:
