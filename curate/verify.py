@@ -1,7 +1,8 @@
 """Verifying a store: every byte outside `runs/` is covered by a digest, and every count by another count.
 
 Manifests name their files and receipts, receipts their files, both themselves. What a killed task left without a
-receipt promises nothing: it is listed as a note. Cost: one pass over the bytes.
+receipt promises nothing: it is listed as a note. Cost: one pass over the bytes, and one more over the receipts.
+Memory: a row for each receipt.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from curate.caches.description import read_description
 from curate.conservation import check_documents
 from curate.datasets import Dataset
 from curate.digests import digest_json, short
+from curate.gathered import ReceiptRow
 from curate.quarantine import quarantine_name, quarantined, read_quarantine
 from curate.receipts import (
     MANIFEST,
@@ -32,7 +34,7 @@ from curate.receipts import (
     read_receipt,
     shard_folder,
 )
-from curate.statistics import merge_all
+from curate.statistics import Statistics, merge_all
 from curate.store import Store, StoreError, check_self_digest
 
 UNHASHED: Final = ("runs", "spool")
@@ -78,7 +80,7 @@ class _Verifier:
         self.sizes = {entry.name: entry.size for entry in store.entries()}
         self.folders = committed_folders(store)
         self.seen: set[str] = set()
-        self.receipts: dict[str, Receipt] = {}
+        self.receipts: dict[str, ReceiptRow] = {}
         self.collected: set[str] = set()
 
     def run(self) -> Verification:
@@ -121,7 +123,7 @@ class _Verifier:
         receipt = read_receipt(self.store, key)
         if receipt is None:
             return
-        self.receipts[key] = receipt
+        self.receipts[key] = ReceiptRow.of(receipt)
         for name, entry in receipt.files.items():
             self._file(f"{folder}/{name}", entry.digest)
         if "steps" in receipt.statistics:
@@ -169,7 +171,7 @@ class _Verifier:
             for cell in manifest["cells"].values():
                 self._guard(f"{cell['folder']}/{CACHE}", lambda cell=cell: self._cache(cell))
 
-    def _dataset(self, path: str, dataset: Dataset, inner: list[Receipt]) -> None:
+    def _dataset(self, path: str, dataset: Dataset, inner: list[ReceiptRow]) -> None:
         listed = [self._listed(dataset.folder, shard["key"], shard["receipt"]) for shard in dataset.shards()]
         receipts = [receipt for receipt in listed if receipt is not None]
         if len(receipts) == dataset.manifest["shards"]:
@@ -182,7 +184,7 @@ class _Verifier:
         for name, entry in description.files.items():
             self._file(f"{folder}/{name}", entry["digest"])
 
-    def _inner(self, folder: str, listed: list[dict[str, str]]) -> list[Receipt]:
+    def _inner(self, folder: str, listed: list[dict[str, str]]) -> list[ReceiptRow]:
         """Return the receipts of the tasks in between that are there: `curate gc --inner` removes them."""
         there = [entry for entry in listed if f"{shard_folder(entry['key'])}/receipt.json" in self.sizes]
         if gone := len(listed) - len(there):
@@ -190,7 +192,7 @@ class _Verifier:
             self.found.notes.append(f"{folder}: {gone} of {len(listed)} tasks in between were collected")
         return [receipt for entry in there if (receipt := self._listed(folder, entry["key"], entry["receipt"]))]
 
-    def _listed(self, folder: str, key: str, digest: str) -> Receipt | None:
+    def _listed(self, folder: str, key: str, digest: str) -> ReceiptRow | None:
         receipt = self.receipts.get(key)
         if receipt is None:
             self._problem(f"{shard_folder(key)}/receipt.json", f"is missing or damaged; {folder} needs it")
@@ -198,19 +200,23 @@ class _Verifier:
             self._problem(f"{shard_folder(key)}/receipt.json", f"is not the receipt that {folder} lists")
         return receipt
 
-    def _sums(self, path: str, dataset: Dataset, receipts: list[Receipt], inner: list[Receipt]) -> None:
+    def _sums(self, path: str, dataset: Dataset, receipts: list[ReceiptRow], inner: list[ReceiptRow]) -> None:
         manifest = dataset.manifest
         parts = [entry for receipt in receipts if (entry := receipt.files.get("part.parquet"))]
         if sum(entry.rows or 0 for entry in parts) != manifest["rows"]:
             self._problem(path, f"says {manifest['rows']} documents, its shards hold {sum(e.rows or 0 for e in parts)}")
         if digest_json({"schema": manifest["schema"], "shards": [e.content for e in parts]}) != manifest["content"]:
             self._problem(path, "its content digest is not that of its shards")
-        merged = merge_all([receipt.statistics for receipt in (*receipts, *inner)])
+        merged = merge_all(self._statistics(row.key) for row in (*receipts, *inner))
         stored = {name: value for name, value in dataset.statistics.items() if name not in ("digest", "format")}
         if dataset.folder in self.collected:  # what they counted cannot be added up again
             stored = {name: value for name, value in stored.items() if name in merged}
         if merged != stored:
             self._problem(path, "statistics.json is not the sum of its shards' statistics")
+
+    def _statistics(self, key: str) -> Statistics:
+        receipt = read_receipt(self.store, key)
+        return {} if receipt is None else receipt.statistics
 
     def _recipe(self, folder: str, manifest: dict[str, Any]) -> None:
         listed = {dataset["digest"] for dataset in [*manifest["outputs"].values(), *manifest["stages"]]}
