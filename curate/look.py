@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,7 @@ from curate.readers.chunks import build_rows
 from curate.readers.events import End, Gap, Read, Refused, Structural
 from curate.readers.open import read_records
 from curate.readers.reader import Reader, declared_columns
-from curate.receipts import read_manifest
+from curate.receipts import committed_folders, read_manifest
 from curate.run import open_result
 from curate.store import Store
 from transforms.extraction import ExtractText
@@ -39,15 +40,20 @@ def visible(text: str, limit: int = SHOWN) -> str:
     return shown + (f" […] {len(text) - limit:,} more characters" if len(text) > limit else "")
 
 
-def look(path: Path, count: int = 3) -> Iterator[str]:
+def look(place: Path | Store, count: int = 3) -> Iterator[str]:
     """Yield lines that show `count` records of a web archive, JSON lines, Parquet, text file, store or dataset.
+
+    A store that is no local folder is given as one; a path may be that of any of them.
 
     Raises:
         ConfigurationError: nothing is there, or the store holds no finished recipe or dataset.
     """
-    path = Path(path)
+    if isinstance(place, Store) and place.is_remote:
+        yield from _look_store(place, count)
+        return
+    path = place.root if isinstance(place, Store) else Path(place)
     if path.is_dir():
-        yield from _look_folder(path, count)
+        yield from _look_store(Store(path.resolve()), count)
     elif not path.is_file():
         raise ConfigurationError(f"{path} is not there: give a file, a store, or a dataset in a store")
     elif ".warc" in path.name or ".arc" in path.name:
@@ -127,8 +133,8 @@ def _look_lines(path: Path, count: int) -> Iterator[str]:
             yield f"── {event.place} byte {event.offset:,}: {event.reason} {event.detail or ''}"
 
 
-def _look_folder(path: Path, count: int) -> Iterator[str]:
-    for dataset in _datasets(path.resolve()):
+def _look_store(store: Store, count: int) -> Iterator[str]:
+    for dataset in _datasets(store):
         yield f"{dataset}"
         rows = (row for batch in dataset.batches() for row in batch.slice(0, count).to_pylist())
         for row in islice(rows, count):
@@ -139,18 +145,31 @@ def _look_folder(path: Path, count: int) -> Iterator[str]:
             yield from _entry(f"{row['kind']}: {row['transform']}, {row['reason']}", shown)
 
 
-def _datasets(path: Path) -> list[Dataset]:
-    if (path / "manifest.json").exists():
-        store = Store(path.parent)
-        manifest = read_manifest(store, path.name)
-        if manifest["kind"] == "recipe":
-            return list(open_result(store, path.name).outputs.values())
-        return [Dataset(store, path.name, manifest)]
-    folders = [found.parent for found in sorted(path.glob("*/manifest.json"))]
-    if not folders:
-        raise ConfigurationError(f"{path} holds no dataset and no store")
-    return [dataset for folder in folders if _is_recipe(folder) for dataset in _datasets(folder)]
+def _datasets(place: Store) -> list[Dataset]:
+    """Return the datasets of a store, or of one folder in it."""
+    if place.exists("manifest.json"):
+        return _datasets_in(*_folder(place))
+    found = [
+        dataset
+        for folder in committed_folders(place)
+        if read_manifest(place, folder)["kind"] == "recipe"
+        for dataset in _datasets_in(place, folder)
+    ]
+    if not found:
+        raise ConfigurationError(f"{place} holds no dataset and no store")
+    return found
 
 
-def _is_recipe(folder: Path) -> bool:
-    return bool(read_manifest(Store(folder.parent), folder.name)["kind"] == "recipe")
+def _folder(place: Store) -> tuple[Store, str]:
+    """Return the store that `place` is a folder of, and its name there."""
+    if isinstance(place.location, Path):
+        return replace(place, location=place.location.parent), place.location.name
+    above, _, name = place.location.rpartition("/")
+    return replace(place, location=above), name
+
+
+def _datasets_in(store: Store, folder: str) -> list[Dataset]:
+    manifest = read_manifest(store, folder)
+    if manifest["kind"] == "recipe":
+        return list(open_result(store, folder).outputs.values())
+    return [Dataset(store, folder, manifest)]

@@ -179,10 +179,11 @@ def test_commands_work_on_a_store_by_its_url_and_say_nothing_secret(
     assert main(["run", *made_of, "--runner", "local"]) == 0
     assert main(["plan", *made_of]) == 0
     assert main(["verify", str(store.location), *remote]) == 0
+    assert main(["look", str(store.location), *remote]) == 0
     assert main(["report", str(store.location), *remote]) == 0
     said = "".join(capfd.readouterr())
     assert f"{store.location}/report.html" in said and "0 problems" in said and "reused" in said
-    assert store.read_bytes("report.html").startswith(b"<!doctype html>")
+    assert store.read_bytes("report.html").startswith(b"<!DOCTYPE html>")
     assert main(["run", *made_of, "--runner", "local", "--requests", "0"]) != 0
     assert main(["verify", "s3://another-bucket/x", *remote]) != 0
     said += "".join(capfd.readouterr())
