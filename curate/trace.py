@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from curate.caches.cache import TokenCache
 from curate.caches.tokenization import stored_tokenizer
 from curate.cells import Cells
+from curate.compaction import Compact
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, open_dataset
 from curate.digests import text_digest
@@ -142,8 +143,13 @@ def replay(stages: Stages, trace: TokenTrace) -> str:
 def _tokenized(stages: Stages, name: str) -> Stage | None:
     """Return the stage of this name that is tokenized, else the last one of this name: several may have it."""
     named = [stage for stage in stages.ordered if stage.name == name]
-    read = [stage for user in stages.ordered if _is_tokenization(user) for stage in user.inputs if stage.name == name]
-    return next(reversed(read or named), None)
+    read = [stage for user in stages.ordered if _is_tokenization(user) for stage in user.inputs]
+    behind = [parent for stage in read if _is_compaction(stage) for parent in stage.inputs]
+    return next(reversed([stage for stage in (*behind, *read) if stage.name == name] or named), None)
+
+
+def _is_compaction(stage: Stage) -> bool:
+    return isinstance(stage, WideStage) and isinstance(stage.operation, Compact)
 
 
 def _is_tokenization(stage: Stage) -> bool:

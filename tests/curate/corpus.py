@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curate import Column, Dataset, Outputs, deduplicate, field, read_jsonl
+from curate import Column, Dataset, Outputs, datasets, deduplicate, field, read_jsonl
 from curate.digests import digest_file
 from curate.jobs import Item, Job
 from curate.journal import Journal
@@ -165,6 +165,11 @@ class ShuffledRunner:
         random.Random(self.seed).shuffle(shuffled)
         for item in shuffled:
             yield run_item(job, item)
+
+
+def staged(result: Result, name: str) -> datasets.Dataset:
+    """Return the dataset that the stage `name` made."""
+    return next(dataset for dataset in result.stages if dataset.name == name)
 
 
 def run_on(

@@ -21,7 +21,7 @@ from curate.ray_runner import RayRunner
 from curate.receipts import FileEntry, Receipt, read_receipt
 from curate.run import Result
 from curate.store import Store, StoreError
-from tests.curate.corpus import ledger, read_web, run_on, sentence, small, tasks, texts, write_lines
+from tests.curate.corpus import ledger, read_web, run_on, sentence, small, staged, tasks, texts, write_lines
 from transforms.outcome import Outcome, kept
 from transforms.schema import set_columns
 
@@ -208,9 +208,9 @@ def test_transform_that_raises_on_ray_stops_the_run_naming_the_shard(
 # --- quarantine ------------------------------------------------------------------------------------------------------
 
 
-def shard_and_ids(result: Result, stage: int = 1) -> tuple[str, list[bytes]]:
+def shard_and_ids(result: Result, stage: str = "apply web") -> tuple[str, list[bytes]]:
     """Return the key of the first shard of a stage, and the ids of its documents."""
-    dataset = result.stages[stage]
+    dataset = staged(result, stage)
     ids = next(iter(dataset.batches(["id"]))).column("id").to_pylist()
     return dataset.shards()[0]["key"], ids
 
@@ -223,17 +223,19 @@ def test_quarantined_document_is_dropped_by_the_step_that_its_verdict_names(
     hung, crashed = Verdict(ids[0], "hung", "EditText"), Verdict(ids[2], "crashed", "MaskPII", '{"signal":"SIGSEGV"}')
     write_quarantine(store, key, [crashed, hung])
     result = run_on(small(raw), tmp_path)
-    rows = [row for row in ledger(result.stages[1]) if row["reason"].startswith("quarantined")]
+    web = staged(result, "apply web")
+    rows = [row for row in ledger(web) if row["reason"].startswith("quarantined")]
     assert [(row["id"], row["reason"], row["transform"], row["evidence"]) for row in rows] == [
         (ids[0], "quarantined: hung", "EditText", None),
         (ids[2], "quarantined: crashed", "MaskPII", '{"signal":"SIGSEGV"}'),
     ]
-    assert result.stages[1].rows == undisturbed.stages[1].rows - 2
+    before = staged(undisturbed, "apply web")
+    assert web.rows == before.rows - 2
     digest = digest_file(tmp_path / quarantine_name(key))
     receipt = read_receipt(store, key)
     assert receipt is not None and receipt.quarantine == digest
-    assert (result.stages[1].manifest["quarantine"] is None, result.stages[0].manifest["quarantine"]) == (False, None)
-    assert undisturbed.stages[1].manifest["quarantine"] is None
+    assert (web.manifest["quarantine"] is None, result.stages[0].manifest["quarantine"]) == (False, None)
+    assert before.manifest["quarantine"] is None
     assert result.digest != undisturbed.digest
 
 

@@ -41,7 +41,7 @@ def shown(name: str) -> str:
 
 def flows(dataset: Dataset, source: str) -> list[dict[str, Any]]:
     """Return the step counters of a source, straight from the statistics."""
-    steps = dataset.statistics["steps"]
+    steps = dataset.statistics.get("steps", {})
     return [
         {"name": steps[i]["name"], **steps[i]["sources"][source]}
         for i in sorted(steps)
@@ -168,6 +168,9 @@ def test_report_pairs_name_survivors_that_survive(made: Made, root: Node) -> Non
 def test_report_lineage_has_every_key_digest_and_version(made: Made, root: Node) -> None:
     lineage = root.one("section", id="lineage").text
     for dataset in made.result.stages:
+        if dataset.name.startswith("compact "):
+            assert dataset.key not in lineage
+            continue
         for value in (dataset.key, dataset.content, dataset.manifest["digest"], dataset.manifest["ledger"]):
             assert value in lineage
     assert made.result.digest in lineage
