@@ -10,8 +10,10 @@ import pytest
 
 from curate.command_line import main
 from curate.datasets import SHARDS
+from curate.gathered import MERGED, ROWS
 from curate.graph import Dataset
 from curate.ledger import KINDS, LEDGER, SAMPLE_KINDS, SAMPLES
+from curate.listings import CHECKSUMS
 from curate.quarantine import REASONS
 from curate.recipe import Outputs, Recipe
 from transforms.schema import documents
@@ -94,11 +96,13 @@ def test_commands_in_the_documentation_exist_with_their_options(capsys):
 
 def test_formats_page_names_every_column_and_kind():
     text = (ROOT / "docs" / "formats.md").read_text("utf-8")
-    for schema in (LEDGER, SAMPLES, SHARDS, documents()):
+    for schema in (LEDGER, SAMPLES, SHARDS, ROWS, documents()):
         for name in schema.names:
             assert re.search(rf"\b{name}\b", text), name
     for word in (*KINDS, *SAMPLE_KINDS, *REASONS):
         assert f'"{word}"' in text, word
+    for name in (*CHECKSUMS, MERGED):
+        assert name in text, name
 
 
 def test_formats_page_names_every_field_of_receipts_manifests_and_statistics(tmp_path):
