@@ -4,7 +4,8 @@ Run `python -m benchmarks.engine [--size small|full] [--no-ray] [--no-peers]`. T
 each (read, kept, published: three files, each synced twice); their cost is the time between the ends of two of them.
 The stream is one Parquet file through a filter by a column, once by the engine, which digests, counts and samples
 every document, once by datatrove's reader, filter and writer, which do not, and once by pyarrow alone. Times are wall
-clock, the best of several runs. The last line is JSON; the exit status is 1 when a check fails.
+clock, the best of several runs. In full size `benchmarks.engine_scale` goes from 10 to 10,000 shards. The last line is
+JSON; the exit status is 1 when a check fails.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.engine_scale import scale_report
 from curate import Column, Outputs, deduplicate, field, read_jsonl, read_parquet
 from curate.run import Result, run
 from transforms.minhash import MinHash
@@ -37,6 +39,7 @@ PACKAGES: Final = ("pyarrow", "ray", "datatrove", "numpy")
 WARM: Final = 10  # tasks after which no worker is new
 MOST_MS_PER_TASK: Final = 60.0
 LEAST_DOCUMENTS_PER_SECOND: Final = 5000.0
+SHARDS_ON_RAY: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +231,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ),
         "all ways keep as many": (stream["kept"], f"= {wanted}", set(stream["kept"].values()) == {wanted}),
     }
+    if given.size == "full":
+        checks |= scale_report(ray=0 if given.no_ray else SHARDS_ON_RAY)["checks"]
     peers = {name: round(rate) for name, rate in rates.items() if name != "curate"}
     report = {
         "name": f"engine, {given.size}",
