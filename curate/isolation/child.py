@@ -29,13 +29,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from curate.isolation.arena import ArenaReader
+from curate.isolation.arena import KEPT, ArenaReader, Tray
 from curate.isolation.machine import LINUX
 from curate.isolation.pipes import (
     BROKEN,
     CHAIN,
     DONE,
     FORK,
+    IN_TRAY,
     ORDER,
     RAISED,
     READY,
@@ -103,7 +104,7 @@ def _keep(chain: Chain, orders: socket.socket, arena: int) -> None:
             os._exit(IDLE_STATUS)
         elif not waiting.poll(0):
             continue
-        message, descriptors, _, _ = socket.recv_fds(orders, ORDER.size, 2)
+        message, descriptors, _, _ = socket.recv_fds(orders, ORDER.size, 3)
         if not message:
             return
         order, pid = ORDER.unpack(message)
@@ -121,7 +122,7 @@ def _runs(pid: int) -> bool:
 
 
 def _fork(chain: Chain, descriptors: Sequence[int], arena: int, orders: socket.socket) -> int:
-    """Start a child that serves both pipes; where that is not safe, be the child."""
+    """Start a child that serves both pipes and the tray; where that is not safe, be the child."""
     nursery = os.getpid()
     if LINUX and len(os.listdir("/proc/self/task")) == 1:
         if pid := os.fork():
@@ -137,15 +138,15 @@ def _fork(chain: Chain, descriptors: Sequence[int], arena: int, orders: socket.s
         orders.close()
     status = 1
     try:
-        requests, replies = descriptors
-        _serve(chain, requests, replies, arena)
+        requests, replies, tray = descriptors
+        _serve(chain, requests, replies, Tray(tray), arena)
     except (EOFError, BrokenPipeError):
         status = 0
     finally:
         os._exit(status)
 
 
-def _serve(chain: Chain, requests: int, replies: int, arena: int) -> None:
+def _serve(chain: Chain, requests: int, replies: int, tray: Tray, arena: int) -> None:
     """Apply one slice after the other."""
     _reply(replies, READY, b"")
     arena_reader, seen, batch = ArenaReader(arena), 0, None
@@ -163,8 +164,13 @@ def _serve(chain: Chain, requests: int, replies: int, arena: int) -> None:
         except BaseException as error:  # a SystemExit of a user's function, too, is an answer
             _reply(replies, RAISED, json.dumps(describe_error(error)).encode())
         else:
-            write_all(replies, REPLY.pack(DONE, len(encoded.header), encoded.size) + encoded.header)
-            encoded.write(PipeWriter(replies))
+            small = encoded.size <= KEPT
+            if small:
+                encoded.write(tray.file())
+            kind = IN_TRAY if small else DONE
+            write_all(replies, REPLY.pack(kind, len(encoded.header), encoded.size) + encoded.header)
+            if not small:
+                encoded.write(pa.PythonFile(PipeWriter(replies), mode="w"))
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from curate.isolation.arena import Arena
+from curate.isolation.arena import Arena, Tray
 from curate.isolation.limits import Limits
 from curate.isolation.pipes import CHAIN, FORK, ORDER, READY, REPLY, RESULT, WAIT, wide_pipe
 from curate.isolation.process import Child, IsolationError
@@ -103,11 +103,13 @@ class Nursery:
             raise NurseryGone("it is a child itself")
         from_us, requests = wide_pipe()
         replies, to_us = wide_pipe()
+        tray = Tray()
         try:
-            pid = self._order(FORK, 0, [from_us, to_us])
+            pid = self._order(FORK, 0, [from_us, to_us, tray.descriptor])
         except OSError as error:
             os.close(requests)
             os.close(replies)
+            tray.close()
             raise NurseryGone(str(error)) from error
         finally:
             os.close(from_us)
@@ -116,7 +118,7 @@ class Nursery:
         if pid == 0:
             self.is_child = True
             pid, status = self.process.pid, self.process.wait
-        child = Child(pid, requests, replies, status)
+        child = Child(pid, requests, replies, tray, status)
         child.make_ready(limits)
         return child
 

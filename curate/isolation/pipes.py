@@ -32,8 +32,8 @@ REQUEST: Final = struct.Struct("<QQIQQ")
 REPLY: Final = struct.Struct("<BIQ")
 """How a reply begins: its kind, bytes of the header (JSON), bytes of the body (Arrow)."""
 
-READY, BROKEN, DONE, RAISED = range(4)
-"""Kinds of replies: the chain is loaded; it cannot be; the outcome of a slice; what the transform raised."""
+READY, BROKEN, DONE, IN_TRAY, RAISED = range(5)
+"""Kinds of replies: the chain is loaded; it cannot be; the outcome of a slice, here or in the tray; what was raised."""
 
 _PIPE_BYTES: Final = 1 << 20
 _SET_PIPE_SIZE: Final = 1031  # F_SETPIPE_SZ

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from curate.isolation.arena import Arena
+from curate.isolation.arena import Arena, Tray
 from curate.isolation.child import IDLE_STATUS
 from curate.isolation.limits import Limits, Patience
 from curate.isolation.machine import INTERVAL, bound_data, memory_of
-from curate.isolation.pipes import DONE, READY, REPLY, REQUEST, write_all
+from curate.isolation.pipes import IN_TRAY, RAISED, READY, REPLY, REQUEST, write_all
 
 START_SECONDS: Final = 60.0
 """A child that has not begun to serve by then never will."""
@@ -72,6 +72,7 @@ class Child:
     Attributes:
         pid: its process id.
         requests, replies: our ends of its pipes.
+        tray: where its replies lie.
         reap: waits for its end and returns its exit status, None where nobody can tell.
         base: memory that it needs for itself.
         slices: how many it has answered for.
@@ -80,6 +81,7 @@ class Child:
     pid: int
     requests: int
     replies: int
+    tray: Tray
     reap: Callable[[], int | None]
     base: int = 0
     slices: int = 0
@@ -113,7 +115,7 @@ class Child:
         if self.slices == 0:
             self.base = max(self.base, memory_of(self.pid))  # models that load with the first document
         self.slices += 1
-        return Answer(header, body) if kind == DONE else _raised(json.loads(header))
+        return _raised(json.loads(header)) if kind == RAISED else Answer(header, body)
 
     def _hear(self, limits: Limits) -> tuple[int, bytes, pa.Buffer] | Fall | Lost:
         """Return kind, header and body of the next reply."""
@@ -124,7 +126,7 @@ class Child:
         header = self._receive(header_size, limits)
         if not isinstance(header, pa.Buffer):
             return header
-        body = self._receive(body_size, limits)
+        body = self.tray.take(body_size) if kind == IN_TRAY else self._receive(body_size, limits)
         return (kind, header.to_pybytes(), body) if isinstance(body, pa.Buffer) else body
 
     def _receive(self, size: int, limits: Limits) -> pa.Buffer | Fall | Lost:
@@ -177,11 +179,14 @@ class Child:
         return self.reap()
 
     def close(self) -> None:
-        """End the child and close its pipes."""
+        """End the child and close what was shared with it."""
         self.kill()
+        if self.requests < 0:
+            return
+        self.tray.close()
         for descriptor in (self.requests, self.replies):
-            with suppress(OSError):
-                os.close(descriptor)
+            os.close(descriptor)
+        self.requests = self.replies = -1
 
 
 def _signal(status: int) -> str:

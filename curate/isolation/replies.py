@@ -54,11 +54,11 @@ class Encoded:
     size: int
     tables: list[pa.RecordBatch]
 
-    def write(self, target: Any) -> None:
-        """Write the body to a file."""
-        with pa.PythonFile(target, mode="w") as sink:
+    def write(self, target: pa.NativeFile) -> None:
+        """Write the body to a file, and close it."""
+        with target:
             for table in self.tables:
-                _write(sink, table)
+                _write(target, table)
 
 
 def encode(outcome: Outcome, rows: pa.RecordBatch) -> Encoded:
