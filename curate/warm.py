@@ -6,20 +6,25 @@ The kernels that stages use are called here on one made-up document; numba puts 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from curate.accounting import Accountant, Step
+from curate.digests import content_digest
 from curate.graph import Deduplicate, HoldOut
+from curate.kept import Kept
 from curate.readers.chunks import build_rows
+from curate.samples import Samples
 from curate.stages import DocumentStage, Stages, Wide, WideStage
 from transforms.duplicates import jaccard_pairs, split_buckets, survivors, text_digests
 from transforms.hold_out import index_sets, nearest
 from transforms.minhash import MinHash, band_keys, scoped_keys, shingle_sets, split_keys
 from transforms.order_key import order_keys
-from transforms.outcome import Transform
+from transforms.outcome import Outcome, Transform, kept
 from transforms.user_function import EditText, KeepIf
 
 TEXT = "The first of two lines that a kernel is compiled on.\nThe second line: 2 and more words of it.\n"
@@ -38,12 +43,40 @@ def warm(stages: Stages) -> None:
 
 
 def _warm_chain(stage: DocumentStage, batch: pa.RecordBatch) -> None:
+    for each in (batch, _made_up(stage.schema)):  # what goes in may have no text yet
+        _warm_books(each)
     for step in stage.steps:
         if isinstance(step.transform, (KeepIf, EditText)):
             continue
         transform: Transform = step.transform
         transform.apply(batch)
         batch = _made_up(transform.output_schema(batch.schema))
+
+
+def _warm_books(batch: pa.RecordBatch) -> None:
+    """Do what the engine does with each batch: its books, and the digest of its content."""
+    accountant = Accountant([Step("warm", _KeepAll())], Samples(), _shown)
+    passed = accountant.run(batch, np.arange(batch.num_rows, dtype=np.int64))
+    Kept().count(passed.rows, passed.measures, Samples(), _shown)
+    content_digest([batch], batch.schema)
+
+
+def _shown(source: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _KeepAll:
+    """A transform that changes nothing."""
+
+    version: ClassVar[int] = 1
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        return kept(batch)
 
 
 def _origin() -> dict[str, Any]:

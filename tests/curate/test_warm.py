@@ -1,0 +1,47 @@
+"""What `warm` compiles is all that tasks need, so that workers of a node do not each compile it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from curate.recipe import Outputs
+from curate.stages import compile_stages
+from curate.warm import warm
+from tests.curate.corpus import read_web, run_on, write_corpus
+from transforms.pii import MaskPII
+
+def compiled():
+    return {path for path in Path.home().rglob("*") if path.suffix in (".nbi", ".nbc")}
+
+folder = Path(sys.argv[1])
+outputs = Outputs(read_web(write_corpus(folder / "in")).apply(MaskPII(), name="web"))
+warm(compile_stages(outputs.products))
+before = compiled()
+run_on(outputs, folder / "store")
+print(len(before), sorted(path.name for path in compiled() - before))
+"""
+
+
+@pytest.mark.slow
+def test_kernels_of_a_stage_are_all_compiled_before_its_first_task(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "NUMBA_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        env={**kept, "HOME": str(tmp_path / "home"), "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    count, _, later = done.stdout.strip().partition(" ")
+    assert int(count) > 4
+    assert later == "[]"
