@@ -114,6 +114,10 @@ class Store:
     def __str__(self) -> str:
         return str(self.location)
 
+    def resolved(self) -> Store:
+        """Return the store with an absolute path, where it is a local folder: workers have another working folder."""
+        return replace(self, location=self.location.resolve()) if isinstance(self.location, Path) else self
+
     def within(self, folder: str) -> Store:
         """Return the folder `folder` as a store of its own."""
         return replace(self, location=joined(self.location, folder))
@@ -310,7 +314,7 @@ def open_store(place: Store | Path | str, failpoint: Callable[[str], None] | Non
     """Return the store at `place`: itself, a URL, or a path, made absolute."""
     if isinstance(place, Store):
         return place if failpoint is None else replace(place, failpoint=failpoint)
-    return Store(place if is_remote(place) else Path(place).resolve(), failpoint)
+    return Store(place, failpoint).resolved()
 
 
 def _check_unhashed(name: str) -> None:

@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from curate.storage.opening import is_remote
 from curate.storage.options import DEFAULTS, StorageOptions
 from curate.store import Store
 
@@ -41,8 +40,7 @@ def store_of(options: argparse.Namespace, place: str | Path | None = None) -> St
     Raises:
         StoreError: a URL of another kind.
     """
-    location = str(place if place is not None else options.store)
-    return Store(location if is_remote(location) else Path(location).resolve(), None, storage_options(options))
+    return Store(str(place if place is not None else options.store), None, storage_options(options)).resolved()
 
 
 def storage_options(options: argparse.Namespace) -> StorageOptions:

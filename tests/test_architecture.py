@@ -14,7 +14,18 @@ MAY_IMPORT = {
     "viewers": {"transforms", "curate", "mixtures", "trainers"},
 }
 SEES_EVERYTHING = {"curate/command_line.py", "curate/token_commands.py"}
-HEAVY = {"ray", "fasttext", "trafilatura", "tensorstore", "jax", "datatrove", "datasketch"}
+HEAVY = {
+    "boto3",
+    "botocore",
+    "google",
+    "ray",
+    "fasttext",
+    "trafilatura",
+    "tensorstore",
+    "jax",
+    "datatrove",
+    "datasketch",
+}
 
 
 def modules():

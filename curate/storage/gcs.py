@@ -83,7 +83,8 @@ class GcsClient:
 
     def kvstore(self, prefix: str) -> dict[str, Any]:
         """Return TensorStore's specification of the objects below `prefix`."""
-        return {"driver": "gcs", "bucket": self.bucket, "path": prefix}
+        limit = {"limit": self.requests.limit}
+        return {"driver": "gcs", "bucket": self.bucket, "path": prefix, "gcs_request_concurrency": limit}
 
     def _object(self, key: str) -> str:
         return f"{self.endpoint}/storage/v1/b/{self.bucket}/o/{quote(key, safe='')}"

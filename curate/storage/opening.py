@@ -15,6 +15,9 @@ SCHEMES: Final = ("s3", "gs")
 """URL schemes of places that are not local."""
 
 
+_FLATTENED: Final = tuple(f"{scheme}:" for scheme in SCHEMES)
+
+
 def is_remote(location: Path | str) -> bool:
     """Return whether `location` is a URL of an object store."""
     return isinstance(location, str) and "://" in location
@@ -27,7 +30,10 @@ def normalised(location: Path | str) -> Path | str:
         StoreError: a URL of another scheme, without a bucket, with credentials or with a query.
     """
     if not is_remote(location):
-        return Path(location)
+        path = Path(location)
+        if path.parts and path.parts[0] in _FLATTENED:
+            raise StoreError(f"{path} is a URL that became a path: give it as a text, {path.parts[0]}//bucket/prefix")
+        return path
     parts = urlsplit(str(location))
     if "@" in parts.netloc or parts.query or parts.fragment:  # never repeat what may be a secret
         raise StoreError(

@@ -27,7 +27,7 @@ PARTS_AT_ONCE: Final = 4
 _BUSY: Final = frozenset(
     {
         "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "InternalError",
-        "ServiceUnavailable", "RequestTimeout", "RequestTimeTooSkewed", "ConditionalRequestConflict",
+        "ServiceUnavailable", "RequestTimeout", "ConditionalRequestConflict",
         "OperationAborted", "BadDigest", "IncompleteBody",
     }
 )  # fmt: skip
@@ -126,6 +126,7 @@ class S3Client:
         """
         meta = self._client.meta
         spec: dict[str, Any] = {"driver": "s3", "bucket": self.bucket, "path": prefix}
+        spec["s3_request_concurrency"] = {"limit": self.requests.limit}
         found = self._session.get_credentials()
         if found is not None and found.method in _PROVIDERS:
             spec["aws_credentials"] = {"type": _PROVIDERS[found.method]}
@@ -214,6 +215,8 @@ def _translated(error: Any, where: str) -> Exception:
         return BusyError(said)
     if code == "NoSuchBucket":
         return StoreError(f"{said}: make the bucket first, or look at endpoint and region")
+    if code == "RequestTimeTooSkewed":
+        return StoreError(f"{said}: set the clock of this machine")
     if status in (401, 403):
         return StoreError(f"{said}: the credentials found do not allow it (docs/storage.md lists the rights)")
     return StoreError(said)

@@ -180,6 +180,17 @@ def test_large_file_on_s3_goes_up_in_parts_on_the_same_condition(endpoint: str, 
         assert fast.read_bytes() == content
 
 
+def test_lost_answer_to_putting_parts_together_is_no_conflict(endpoint: str, tmp_path: Path) -> None:
+    with proxied(endpoint) as (own, proxy):
+        store = store_at(own, tmp_path / "node")
+        client = s3.S3Client(BUCKET, store.options, Requests(4, 2), part_bytes=5 << 20)
+        (tmp_path / "f").write_bytes(bytes(6 << 20))
+        proxy.meddle = lambda request: "lose answer" if "uploadId" in request and request.startswith("POST") else None
+        digest = digest_bytes(bytes(6 << 20))
+        assert replace(objects(store), client=client).create(tmp_path / "f", "a/f", digest) == digest
+        assert store.size("a/f") == 6 << 20
+
+
 def test_part_that_fails_leaves_no_object_and_no_parts(endpoint: str, tmp_path: Path) -> None:
     with proxied(endpoint) as (own, proxy):
         store = store_at(own, tmp_path / "node")

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -233,6 +234,26 @@ def test_options_that_cannot_work_are_refused_without_repeating_secrets() -> Non
         with pytest.raises(StoreError, match="give") as error:
             make()
         assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("location", [Path("s3://bucket/x"), "s3:/bucket/x", Path("gs://bucket")])
+def test_url_that_became_a_path_is_refused(location: Path | str) -> None:
+    with pytest.raises(StoreError, match="is a URL that became a path"):
+        Store(location)
+
+
+def test_no_module_but_storage_knows_where_a_store_lies() -> None:
+    root = Path(__file__).parents[2]
+    lines = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for package in ("curate", "mixtures", "trainers", "viewers")
+        for path in sorted((root / package).rglob("*.py"))
+        if "storage" not in path.parts and path.name != "store.py"
+        for line in path.read_text("utf-8").splitlines()
+        if re.search(r"store\.(path\(|root\b)|\blocation\.", line)
+    ]
+    known = ("curate/run.py: return self.store.path(self.name)", "curate/readers/reader.py: ", "curate/look.py: ")
+    assert [line for line in lines if not line.startswith(known)] == []
 
 
 def test_path_of_a_remote_store_is_an_error_that_says_so(tmp_path: Path) -> None:
