@@ -2,8 +2,8 @@
 
 The batch lies in an anonymous file that grows with it and shrinks after a large one: written once by the worker, read
 in place. Children get it read-only, so that one that runs wild cannot change the batch that it shares with its
-successor. Each child has a tray of a fixed size for its replies, which it cannot shrink under the worker's hands; larger
-ones go through the pipe. Cost: one copy of the batch, two of a reply.
+successor. Each child has a tray of a fixed size for its replies, which it cannot shrink under the worker's hands;
+larger ones go through the pipe. Cost: one copy of the batch, two of a reply.
 """
 
 from __future__ import annotations

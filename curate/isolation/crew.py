@@ -8,6 +8,7 @@ must not share one. `crew_of` makes it, `dismiss` ends it; at the latest it ends
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ class Crew:
     """A child with the chain `chain`, and the memory that it shares with its worker."""
 
     def __init__(self, chain: bytes) -> None:
-        self.chain = chain
+        self.chain, self.owner = chain, os.getpid()
         self.arena = Arena()
         self.child: Child | None = None
         self.nursery: Nursery | None = None
@@ -156,11 +157,13 @@ class _Mine(threading.local):
 
 
 _MINE: Final = _Mine()
+_ELSEWHERE: Final[list[Crew]] = []
+"""Crews of the process that this one was forked from: not ours to end, nor to collect."""
 
 
 def crew_of(chain: bytes) -> Crew:
     """Return the crew of this thread for `chain`; one with another chain is dismissed."""
-    if _MINE.crew is None or _MINE.crew.chain != chain:
+    if _MINE.crew is None or (_MINE.crew.chain, _MINE.crew.owner) != (chain, os.getpid()):
         dismiss()
         _MINE.crew = Crew(chain)
     return _MINE.crew
@@ -168,9 +171,11 @@ def crew_of(chain: bytes) -> Crew:
 
 def dismiss() -> None:
     """End the child of this thread, if it has one."""
-    if _MINE.crew is not None:
-        _MINE.crew.close()
-        _MINE.crew = None
+    crew, _MINE.crew = _MINE.crew, None
+    if crew is not None and crew.owner != os.getpid():
+        _ELSEWHERE.append(crew)
+    elif crew is not None:
+        crew.close()
 
 
 def lost_again(how: Sequence[str]) -> IsolationError:

@@ -174,6 +174,16 @@ def test_child_is_kept_from_batch_to_batch_and_from_shard_to_shard(tmp_path: Pat
     assert child_of(second) == child_of(first) == pid
 
 
+def test_forked_worker_leaves_the_child_of_its_parent_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shard = guarded(tmp_path)
+    applied(shard, ["a"])
+    pid, parents = child_of(shard), shard.steps[0].transform.crew()  # type: ignore[attr-defined]
+    monkeypatch.setattr(parents, "owner", -1)  # as if this process had been forked since
+    assert applied(shard, ["b"]).kept.num_rows == 1
+    assert child_of(shard) != pid and alive(pid)
+    parents.close()
+
+
 def test_child_that_keeps_memory_is_replaced_between_batches(tmp_path: Path) -> None:
     shard = guarded(tmp_path)
     applied(shard, ["a"])
