@@ -253,7 +253,7 @@ def test_quarantine_list_with_a_step_that_the_shard_has_not_is_an_error(
     key, ids = shard_and_ids(undisturbed)
     write_quarantine(Store(tmp_path), key, [Verdict(ids[0], "hung", "ExtractText")])
     with pytest.raises(
-        TaskError, match="verdict on the step 'ExtractText'; the steps of the shard are EditText, Switch"
+        TaskError, match="verdict on the step 'ExtractText'; the steps of the shard are Where, EditText, Switch"
     ):
         run_on(small(raw), tmp_path)
 
