@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +17,14 @@ from curate.inputs import FileUnit, StatIndex, list_files, open_hashed, units_of
 from curate.readers.chunks import InputError
 from curate.readers.reader import Reader
 from curate.run import RUNNERS, Result, run
+from curate.storage import requests
 from curate.storage.objects import ObjectFiles
 from curate.store import Store, StoreError
 from curate.verify import verify
 from tests.curate.corpus import texts, write_corpus
 from tests.road import corpus as road_corpus
 from tests.road.corpus import road, write_raw
-from tests.storage.servers import BUCKET, KEY, SECRET, credentials, moto, rclone, store_at
+from tests.storage.servers import BUCKET, KEY, SECRET, credentials, moto, proxied, rclone, store_at
 from transforms.pii import MaskPII
 
 
@@ -204,6 +208,48 @@ def test_run_on_a_server_that_ignores_conditions_needs_to_be_the_only_one(
         remote = run(recipe, store, runner="local")
         assert verify(store).ok
     assert remote.digest == run(recipe, tmp_path / "store", runner="local").digest
+
+
+class Stopped(BaseException):
+    """Stands for the death of the driver."""
+
+
+def test_driver_that_dies_at_any_write_goes_on_from_there_on_s3(raw: Path, endpoint: str, tmp_path: Path) -> None:
+    recipe = outputs(raw / "books", raw / "web")
+    whole, passed = store_at(endpoint, tmp_path / "node"), list[str]()
+    expected = run(recipe, replace(whole, failpoint=passed.append), runner="local").digest
+    store, seen = store_at(endpoint, tmp_path / "node"), set[str]()
+    for target in passed[2::17]:
+
+        def die(point: str, target: str = target) -> None:
+            seen.add(point)
+            if point == target:
+                raise Stopped
+
+        if target.startswith("runs/"):  # of that run alone
+            continue
+        with suppress(Stopped):
+            run(recipe, replace(store, failpoint=die), runner="local")
+    assert len([point for point in passed[2::17] if point in seen]) >= 3
+    assert run(recipe, store, runner="local").digest == expected
+    assert [n for n in store.names() if not n.startswith("runs/")] == [
+        n for n in whole.names() if not n.startswith("runs/")
+    ]
+    assert verify(store).ok and not list((tmp_path / "node" / "spool").iterdir())
+
+
+def test_recipe_through_a_line_that_loses_a_third_of_the_requests_gives_the_same(
+    raw: Path, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "FIRST_PAUSE", 0.001)
+    recipe, draw = outputs(raw / "books", raw / "web"), random.Random(8)
+    expected = run(recipe, tmp_path / "store", runner="local").digest
+    with proxied(endpoint) as (own, proxy):
+        proxy.meddle = lambda request: draw.choice([None] * 8 + ["lose", "lose answer", "cut answer", 503])
+        store = store_at(own, tmp_path / "node", retries=12)
+        assert run(recipe, store, runner="local").digest == expected
+        proxy.meddle = lambda request: None
+        assert verify(store).ok
 
 
 @pytest.mark.slow
