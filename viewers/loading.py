@@ -118,7 +118,8 @@ class Report:
 
     `outputs` are the datasets that the recipe names, or, where it names none, those that its caches are made of.
     `products` are its tokenizers and caches, `cells` the caches of its outputs, `meeting` says whether these share
-    texts; `plan` and `batches` (name → digest) are those of its mixture; `runs` are training runs given beside it.
+    texts; `plan` and `batches` (name → digest) are those of its mixture; `runs` are training runs given beside it;
+    `compactions` counts the stages that only joined shards, which are left out of `stages`.
     """
 
     name: str
@@ -133,6 +134,7 @@ class Report:
     plan: Plan | None = None
     batches: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[RunView, ...] = ()
+    compactions: int = 0
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -187,6 +189,7 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
         None if result.plan is None else Plan.load(store.local(f"{folder}/plan.json"), result.plan),
         named["batches"],
         tuple(load_run(run) for run in runs),
+        len(made_of),
     )
 
 

@@ -173,6 +173,8 @@ def test_report_lineage_has_every_key_digest_and_version(made: Made, root: Node)
             continue
         for value in (dataset.key, dataset.content, dataset.manifest["digest"], dataset.manifest["ledger"]):
             assert value in lineage
+    compacted = sum(dataset.name.startswith("compact ") for dataset in made.result.stages)
+    assert compacted > 1 and f"Left out: {compacted} compact stages" in lineage
     assert made.result.digest in lineage
     assert "curate verify DIR" in lineage
     versions = {row[0]: row[1] for row in tables(root.one("section", id="lineage"))["Versions"][1:]}

@@ -10,7 +10,7 @@ from viewers.budget import LINEAGE_BYTES, ROWS, fitting
 from viewers.graph import draw_graph
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import grouped
+from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
 from viewers.settings import behaviours, written
 from viewers.tables import Mark, code, facts, left_out, table
@@ -41,6 +41,11 @@ def lineage(report: Report) -> Panel:
         "Look for what this result depends on: a key follows from configuration, versions and inputs, so an equal key "
         "means equal work, and a content digest names what came out."
     )
+    if report.compactions:
+        lede += (
+            f" Left out: {counted(report.compactions, 'compact stage')}, where small shards are joined and no document "
+            "changes."
+        )
     return Panel("lineage", "Lineage", lede, body)
 
 
