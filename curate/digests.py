@@ -60,21 +60,7 @@ def document_id(source: str, *natural_key: bytes | str | int) -> bytes:
 
     Every part is length-prefixed, so that no two lists of parts run together.
     """
-    return id_after(id_prefix(source), *natural_key)
-
-
-def id_prefix(source: str, *natural_key: bytes | str | int) -> blake3:
-    """Return what the ids of documents of `source` share whose natural keys begin alike; see `id_after`."""
-    prefix = blake3(ID_CONTEXT)
-    prefix.update(b"".join(map(id_part, (source, *natural_key))))
-    return prefix
-
-
-def id_after(prefix: blake3, *rest: bytes | str | int) -> bytes:
-    """Return the id whose natural key goes on with `rest`."""
-    hasher = prefix.copy()
-    hasher.update(b"".join(map(id_part, rest)))
-    return hasher.digest(16)
+    return blake3(ID_CONTEXT + b"".join(map(id_part, (source, *natural_key)))).digest(16)
 
 
 def id_part(part: bytes | str | int) -> bytes:

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from blake3 import blake3
 
-from curate.digests import document_id, id_after, id_prefix
-from curate.readers.columns import key_ids, place_ids, record_digests, row_origins, rows_of
+from curate.digests import document_id
+from curate.readers.columns import ids_of, key_ids, place_ids, places_of, record_digests, row_places, rows_of
 from curate.readers.events import End, Event, Gap, Read, Refused, Rows, Structural
 from curate.readers.reader import Reader
 from curate.statistics import Statistics, add
@@ -94,14 +94,14 @@ class _Assembler:
         self.seen: dict[bytes, bytes] = {}
         self.sums: dict[str, int] = {}
         self.totals: dict[str, int] = {}
-        self.prefixes: dict[str, blake3] = {}
+        self.keyed = reader.keyed
         self.ordinal = 0
         self._start()
 
     def _start(self) -> None:
         self.values: list[Mapping[str, Any]] = []
-        self.ids: list[bytes] = []
-        self.origins: list[dict[str, Any]] = []
+        self.ids: list[bytes | None] = []  # None: by its place
+        self.places: list[tuple[str, int, int, int]] = []
         self.ordinals: list[int] = []
         self.losses: list[Loss] = []
         self.counts: Statistics = {}
@@ -121,12 +121,12 @@ class _Assembler:
             self.totals[event.place] = self.totals.get(event.place, 0) + event.total
             self._count("total", event.place, event.total)
             return
-        if not isinstance(event, Read) or event.part == 0:
-            self.sums[event.place] = self.sums.get(event.place, 0) + event.length
-        origin = self._origin(event.place, event.offset, event.length, event.part if isinstance(event, Read) else 0)
         if isinstance(event, Read):
-            self._take_record(event, origin, ordinal)
-        elif isinstance(event, Refused):
+            self._take_record(event, ordinal)
+            return
+        self.sums[event.place] = self.sums.get(event.place, 0) + event.length
+        origin = self._origin(event.place, event.offset, event.length, 0)
+        if isinstance(event, Refused):
             self._lose("refused", event, ordinal, self._id(event.key, origin), origin, event.reason, event.detail)
         elif isinstance(event, Gap):
             self._lose("gaps", event, ordinal, None, origin, event.reason, event.detail)
@@ -150,22 +150,28 @@ class _Assembler:
         self.losses.append(Loss(ordinal, kind, identity, origin, reason, detail))
         self._count_of(group, reason, event)
 
-    def _take_record(self, event: Read, origin: dict[str, Any], ordinal: int) -> None:
-        identity = self._id(event.key, origin)
-        key = event.key if self.reader.keyed else None
-        if key is not None and self._is_repeat(identity, record_digest(event.values), event.offset, key):
-            self._lose("refused", event, ordinal, identity, origin, "same record", None)
-            return
+    def _take_record(self, event: Read, ordinal: int) -> None:
+        place, identity = event.place, None
+        if event.part == 0:
+            self.sums[place] = self.sums.get(place, 0) + event.length
+        if event.key is not None:
+            origin = self._origin(place, event.offset, event.length, event.part)
+            identity = self._id(event.key, origin)
+            if self.keyed and self._is_repeat(identity, record_digest(event.values), event.offset, event.key):
+                self._lose("refused", event, ordinal, identity, origin, "same record", None)
+                return
         self.records += 1
         if event.part == 0:
-            self.lengths[event.place] = self.lengths.get(event.place, 0) + event.length
+            self.lengths[place] = self.lengths.get(place, 0) + event.length
         if event.replaced:
             self._count("replaced", "lone surrogates", event.replaced)
         self.ids.append(identity)
-        self.origins.append(origin)
+        self.places.append((place, event.offset, event.length, event.part))
         self.ordinals.append(ordinal)
         self.values.append(event.values)
-        self.size += sum(len(value) for value in event.values.values() if isinstance(value, (str, bytes)))
+        for value in event.values.values():
+            if isinstance(value, (str, bytes)):
+                self.size += len(value)
 
     def _is_repeat(self, identity: bytes, digest: bytes, offset: int, key: bytes) -> bool:
         """Return whether this keyed record was there before, here or in an earlier file; else remember it.
@@ -185,10 +191,7 @@ class _Assembler:
     def _id(self, key: bytes | None, origin: Mapping[str, Any]) -> bytes:
         place = (origin["uri"], origin["place"], origin["offset"], origin["part"])
         if key is None:
-            prefix = self.prefixes.get(place[1])
-            if prefix is None:
-                prefix = self.prefixes[place[1]] = id_prefix(self.reader.source, *place[:2])
-            return id_after(prefix, *place[2:])
+            return document_id(self.reader.source, *place)
         if self.reader.on_clash == "place":
             return document_id(self.reader.source, key, *place)
         return document_id(self.reader.source, key, origin["part"])
@@ -200,7 +203,7 @@ class _Assembler:
         self.sums[event.place] = self.sums.get(event.place, 0) + event.length
         ids = self._row_ids(event, offsets)
         lost: dict[int, tuple[str, str | None]] = {**event.refused}
-        if self.reader.keyed and event.keys is not None:
+        if self.keyed and event.keys is not None:
             lost.update((row, ("same record", None)) for row in self._repeats_among(event, ids, event.keys))
         for row, (reason, detail) in lost.items():
             origin = self._origin(event.place, event.offset + row, 1, 0)
@@ -214,7 +217,7 @@ class _Assembler:
             ids, values = ids.take(kept), {name: array.take(kept) for name, array in values.items()}
         self.records = len(ids)
         self.lengths = {event.place: len(ids)} if len(ids) else {}
-        origins = row_origins(self.path, event.place, offsets[stays])
+        origins = row_places(event.place, offsets[stays]).origins(self.path)
         return self._closed(rows_of(self.reader, ids, origins, values), ordinal + np.flatnonzero(stays))
 
     def _row_ids(self, event: Rows, offsets: npt.NDArray[np.int64]) -> pa.FixedSizeBinaryArray:
@@ -243,7 +246,9 @@ class _Assembler:
             add(self.counts, (self.reader.source, group, name, event.place), event.length)
 
     def close(self) -> Chunk:
-        rows = build_rows(self.reader, self.ids, self.origins, self.values)
+        places = places_of(self.places)
+        ids = ids_of(self.reader.source, self.path, places, self.ids)
+        rows = rows_of(self.reader, ids, places.origins(self.path), _columns(self.reader, self.values))
         return self._closed(rows, np.array(self.ordinals, np.int64))
 
     def _closed(self, rows: pa.RecordBatch, ordinals: npt.NDArray[np.int64]) -> Chunk:
@@ -286,16 +291,13 @@ def build_rows(
     reader: Reader, ids: list[bytes], origins: list[dict[str, Any]], values: list[Mapping[str, Any]]
 ) -> pa.RecordBatch:
     """Return rows of `reader`'s schema for these records; rights that nobody states are "unknown"."""
+    return rows_of(reader, pa.array(ids, ID), pa.array(origins, ORIGIN), _columns(reader, values))
+
+
+def _columns(reader: Reader, values: list[Mapping[str, Any]]) -> dict[str, pa.Array]:
     special = {"id", "origin", "source", "licence_basis", "optout"}
-    columns = {
+    return {
         item.name: pa.array([value.get(item.name) for value in values], item.type)
         for item in reader.schema()
         if item.name not in special
     }
-    return rows_of(reader, pa.array(ids, ID), _origins(origins), columns)
-
-
-def _origins(origins: list[dict[str, Any]]) -> pa.StructArray:
-    fields = list(ORIGIN)
-    columns = [pa.array([origin[field.name] for origin in origins], field.type) for field in fields]
-    return pa.StructArray.from_arrays(columns, fields=fields)

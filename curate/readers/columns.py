@@ -6,7 +6,8 @@ batch are put together by Arrow and digested together. Cost: about 1 µs per row
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,20 @@ import pyarrow.compute as pc
 from curate.digests import ID_CONTEXT, id_part
 from curate.readers.reader import Reader
 from transforms.many_digests import short_digests
-from transforms.schema import NOT_CHECKED, OPTOUT, ORIGIN, UNKNOWN
+from transforms.schema import ID, NOT_CHECKED, OPTOUT, ORIGIN, UNKNOWN
 from transforms.segmentation import text_buffers
 
 Integers = npt.NDArray[np.int64]
 Columns = Mapping[str, pa.Array]
 
 
-def place_ids(source: str, path: str, place: str, offsets: Integers) -> pa.FixedSizeBinaryArray:
-    """Return the ids of the records at these places, the first part of each."""
+def place_ids(
+    source: str, path: str, place: str, offsets: Integers, parts: Integers | None = None
+) -> pa.FixedSizeBinaryArray:
+    """Return the ids of the records at these places, of these parts or the first of each."""
     start = ID_CONTEXT + b"".join(map(id_part, (source, path, place)))
-    return _digested(start, *_parts(_decimals(offsets), b"int"), id_part(0))
+    end = (id_part(0),) if parts is None else _parts(_decimals(parts), b"int")
+    return _digested(start, *_parts(_decimals(offsets), b"int"), *end)
 
 
 def key_ids(
@@ -122,9 +126,45 @@ def _constant(word: str, count: int) -> pa.LargeStringArray:
     return pa.repeat(pa.scalar(word, pa.large_string()), count)
 
 
-def row_origins(path: str, place: str, offsets: Integers) -> pa.StructArray:
-    """Return the origins of records of length 1 at these places."""
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where records lie in one file: the columns of `origin` but for its path."""
+
+    place: pa.LargeStringArray
+    offset: Integers
+    length: Integers
+    part: npt.NDArray[np.int32]
+
+    def origins(self, path: str) -> pa.StructArray:
+        """Return the column `origin` of records of the file `path`."""
+        numbers = [pa.array(values) for values in (self.offset, self.length, self.part)]
+        columns = [_constant(path, len(self.offset)), self.place, *numbers]
+        return pa.StructArray.from_arrays(columns, fields=list(ORIGIN))
+
+
+def row_places(place: str, offsets: Integers) -> Places:
+    """Return the places of records of length 1."""
     count = len(offsets)
-    ones, zeros = np.ones(count, np.int64), np.zeros(count, np.int32)
-    columns = [_constant(path, count), _constant(place, count), pa.array(offsets), pa.array(ones), pa.array(zeros)]
-    return pa.StructArray.from_arrays(columns, fields=list(ORIGIN))
+    return Places(_constant(place, count), offsets, np.ones(count, np.int64), np.zeros(count, np.int32))
+
+
+def places_of(places: Sequence[tuple[str, int, int, int]]) -> Places:
+    """Return places given one by one: unit, offset, length, part."""
+    place, offset, length, part = zip(*places, strict=True) if places else ((), (), (), ())
+    numbers = np.array(offset, np.int64), np.array(length, np.int64), np.array(part, np.int32)
+    return Places(pa.array(place, pa.large_string()), *numbers)
+
+
+def ids_of(source: str, path: str, places: Places, known: Sequence[bytes | None]) -> pa.FixedSizeBinaryArray:
+    """Return the `known` ids, and the ids by place of the records of which none is known."""
+    ids = pa.array(known, ID)
+    for place in pc.unique(places.place).to_pylist() if ids.null_count else ():
+        here = places.place if ids.null_count == len(ids) else pc.if_else(ids.is_null(), places.place, None)
+        rows = np.flatnonzero(pc.fill_null(pc.equal(here, place), False))
+        if len(rows) == len(ids):
+            return place_ids(source, path, place, places.offset, places.part)
+        found = place_ids(source, path, place, places.offset[rows], places.part[rows])
+        mask = np.zeros(len(ids), np.bool_)
+        mask[rows] = True
+        ids = pc.replace_with_mask(ids, pa.array(mask), found)
+    return ids

@@ -178,7 +178,7 @@ def _event(line: bytes | None, length: int, offset: int, place: str, reader: Rea
         return refused("nested too deep", f"more than {DEEPEST} levels")
     try:
         text = line.decode("utf-8-sig" if offset == 0 else "utf-8")
-        value = json.loads(text, parse_float=Number, parse_constant=_refuse_constant)
+        value = _JSON.decode(text)
     except UnicodeDecodeError as error:
         return refused("not UTF-8", f"byte {error.start} of the line")
     except ValueError:
@@ -203,3 +203,6 @@ def _depth(line: bytes) -> int:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+_JSON: Final = json.JSONDecoder(parse_float=Number, parse_constant=_refuse_constant)

@@ -34,27 +34,35 @@ class Number(str):
 
 def row_event(value: Mapping[str, Any], reader: Reader, place: str, offset: int, length: int) -> Event:
     """Return the event of one row."""
-    given = {name: item for name, item in value.items() if name not in reader.ignore}
-    rest, values = dict(given), dict[str, Any]()
+    rest = dict(value)
+    for name in reader.ignore:
+        rest.pop(name, None)
+    given, values = rest.copy(), dict[str, Any]()
     key: bytes | None = None
     replaced = 0
     for ours, column in reader.columns:
         item = given.get(column.name)
+        if item is None:
+            rest.pop(column.name, None)
+            continue
         found = _key(item) if ours == "key" else _fitting(item, column.type)
         if found is None or (ours == "text" and isinstance(item, Number)):
-            if item is None:
-                rest.pop(column.name, None)
             continue  # it stays in rest, and so in extra
         rest.pop(column.name, None)
         if ours == "key":
             key = found
-        else:
-            values[ours], count = mend(found) if isinstance(found, str) else (found, 0)
+        elif isinstance(found, str):
+            values[ours], count = mend(found)
             replaced += count
+        else:
+            values[ours] = found
     if values.get("text") is None:
         return Refused(place, offset, length, "no text", f"no string in {dict(reader.columns)['text'].name!r}", key)
-    values["extra"], count = mend(canonical_json(canonical_value(rest))) if rest else (None, 0)
-    return Read(place, offset, length, 0, key, values, replaced + count)
+    values["extra"] = None
+    if rest:
+        values["extra"], count = mend(canonical_json(canonical_value(rest)))
+        replaced += count
+    return Read(place, offset, length, 0, key, values, replaced)
 
 
 def _key(item: Any) -> bytes | None:
@@ -65,13 +73,13 @@ def _key(item: Any) -> bytes | None:
 
 def _fitting(item: Any, kind: str) -> Any:
     """Return `item` as a value of the declared type, None when it is none."""
+    if kind == "string" and isinstance(item, (str, float)):
+        return str(item) if isinstance(item, str) else repr(item)
     if kind == "int64":
         fits = isinstance(item, int) and not isinstance(item, bool) and -(2**63) <= item < 2**63
         return item if fits else None
     if kind == "timestamp":
         return milliseconds(item)
-    if kind == "string" and isinstance(item, (str, float)):
-        return str(item) if isinstance(item, str) else repr(item)
     return item if kind == "bool" and isinstance(item, bool) else None
 
 
