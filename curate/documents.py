@@ -6,10 +6,11 @@ Rows and ledger go to spool files as they come. Whatever the batch size, a unit 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +45,17 @@ class ShardUnit:
     def described(self) -> dict[str, str]:
         """Return the unit as it stands in a receipt."""
         return {"shard": self.key}
+
+
+@runtime_checkable
+class RowsUnit(Protocol):
+    """Rows that an operation gives, as a partition of an exchange, as the input of a task."""
+
+    def described(self) -> Mapping[str, Any]:
+        """Return the unit as it stands in a receipt."""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the rows; each call begins anew and yields the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +101,15 @@ class DocumentJob:
 class _Chunks:
     """Context of the chunks of a unit, of either kind."""
 
-    def __init__(self, job: DocumentJob, unit: FileUnit | ShardUnit) -> None:
+    def __init__(self, job: DocumentJob, unit: FileUnit | ShardUnit | RowsUnit) -> None:
         self.job, self.unit = job, unit
         self.stack = ExitStack()
 
     def __enter__(self) -> Iterator[Chunk]:
         if isinstance(self.unit, ShardUnit):
             return read_shard(self.job.store, self.unit.key, self.job.chunk_rows)
+        if isinstance(self.unit, RowsUnit):
+            return self.unit.chunks()
         if self.job.reader is None:
             raise TypeError("a job over files needs a reader")
         file = self.stack.enter_context(open_hashed(self.unit))

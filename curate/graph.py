@@ -82,10 +82,23 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """One document of all that share a source and a value of the column `by`; see `Dataset.group`."""
+
+    inputs: tuple[Dataset, ...]
+    by: str
+    order: tuple[str, ...]
+    separator: str
+    largest: int
+
+    version = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
     """Documents that a recipe describes. `name` names the stage that makes them real."""
 
-    operation: Read | Apply | Keep | Deduplicate | HoldOut | Join
+    operation: Read | Apply | Keep | Deduplicate | HoldOut | Join | Group
     name: str
 
     def apply(self, *transforms: Transform, name: str | None = None) -> Dataset:
@@ -134,12 +147,45 @@ class Dataset:
             raise ConfigurationError(f"join(columns={list(ours)}): give the columns to take, each once")
         return Dataset(Join((self, other), pairs), name or f"join {self.name}")
 
+    def group(
+        self,
+        by: str,
+        order: str | Sequence[str] = (),
+        *,
+        separator: str = "\n",
+        largest: int = 64 << 20,
+        name: str | None = None,
+    ) -> Dataset:
+        """Return one document per source and value of the column `by`, as a repository of its files.
+
+        The first document of a group gets the texts of all, joined with `separator`, and keeps its id and origin; the
+        others are in the ledger as "merged", each with the id of that one. Other columns keep their value where all
+        documents of a group agree, else they are null; several licences become an SPDX expression ("MIT AND ISC"), or
+        "unknown" where one is; of opt-out signals the strictest holds. Documents without a value stay alone.
+
+        Args:
+            by: the column whose values name groups.
+            order: of the documents of a group, by columns as in `deduplicate(prefer=…)`: "path", "-stars"; then by the
+                digest of the text, then by id.
+            separator: stands between two texts.
+            largest: bytes of text after which a group goes on in another document.
+            name: of the stage.
+
+        Raises:
+            ConfigurationError: `largest` is no positive number. A column that is not there is an error when the recipe
+                is compiled, before any work.
+        """
+        if largest < 1:
+            raise ConfigurationError(f"group(largest={largest}): give a positive number of bytes")
+        columns = (order,) if isinstance(order, str) else tuple(order)
+        return Dataset(Group((self,), by, columns, separator, largest), name or f"group by {by}")
+
     @property
     def inputs(self) -> tuple[Dataset, ...]:
         """The datasets that this one is made from."""
         if isinstance(self.operation, Read):
             return ()
-        if isinstance(self.operation, (Deduplicate, HoldOut, Join)):
+        if isinstance(self.operation, (Deduplicate, HoldOut, Join, Group)):
             return self.operation.inputs
         return (self.operation.input,)
 

@@ -16,7 +16,8 @@ from curate.deduplication import Deduplication
 from curate.documents import DocumentJob, ShardUnit
 from curate.gathered import Receipts
 from curate.gathering import gather
-from curate.graph import Deduplicate, HoldOut, Join
+from curate.graph import Deduplicate, Group, HoldOut, Join
+from curate.grouping import Grouping
 from curate.inputs import (
     FileUnit,
     FingerprintJob,
@@ -196,8 +197,10 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
     if isinstance(operation, Compact):
         joined = Compaction(stage.name, operation, datasets[0], stage.schema, engine).run()
         return commit_dataset(engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, joined))
-    if isinstance(operation, (Deduplicate, HoldOut, Join)):
-        if isinstance(operation, Join):
+    if isinstance(operation, (Deduplicate, HoldOut, Join, Group)):
+        if isinstance(operation, Group):
+            receipts, inner = Grouping(stage, operation, key, datasets, engine).run()
+        elif isinstance(operation, Join):
             receipts, inner = Joining(stage, operation, key, datasets, engine).run()
         elif isinstance(operation, Deduplicate):
             receipts, inner = Deduplication(stage, operation, key, datasets, engine).run()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from curate.cells import Cells, TrainedTokenizer
-from curate.graph import Apply, Dataset, Deduplicate, HoldOut, Join, Keep, Read
+from curate.graph import Apply, Dataset, Deduplicate, Group, HoldOut, Join, Keep, Read
 from transforms.exact import decimal_text
 from transforms.predicates import Both, Comparison, Either, IsIn, IsNull, Not, Predicate
 
@@ -102,7 +102,9 @@ class _Tree:
                 yield from self.lines(parent, indent + "    ")
 
 
-def _wide(operation: Deduplicate | HoldOut | Join) -> str:
+def _wide(operation: Deduplicate | HoldOut | Join | Group) -> str:
+    if isinstance(operation, Group):
+        return f"group by {operation.by}" + (f", ordered by {', '.join(operation.order)}" if operation.order else "")
     if isinstance(operation, Join):
         return "join " + ", ".join(ours if ours == its else f"{ours} = {its}" for ours, its in operation.columns)
     if isinstance(operation, HoldOut):

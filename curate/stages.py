@@ -17,13 +17,13 @@ from curate.accounting import Step
 from curate.cells import Cells, TrainedTokenizer
 from curate.compaction import Compact
 from curate.configuration import ConfigurationError, describe
-from curate.graph import Apply, Dataset, Deduplicate, HoldOut, Join, Keep, Read
+from curate.graph import Apply, Dataset, Deduplicate, Group, HoldOut, Join, Keep, Read
 from curate.readers.reader import Reader
 from curate.store import Store
 from transforms.chain import unique_names
 from transforms.outcome import Transform
 from transforms.sample import Sample
-from transforms.schema import EXTRA
+from transforms.schema import BASE, EXTRA
 from transforms.switch import Switch
 from transforms.withdraw import withholds
 
@@ -58,7 +58,7 @@ class WideStage:
     forbids: frozenset[str]
 
 
-Wide = Deduplicate | HoldOut | Join | Compact | TrainedTokenizer | Cells
+Wide = Deduplicate | HoldOut | Join | Group | Compact | TrainedTokenizer | Cells
 Product = Dataset | TrainedTokenizer | Cells
 """What a recipe asks for: a dataset, a tokenizer, or cells of tokens."""
 
@@ -68,11 +68,12 @@ VERBS: Final[Mapping[type, str]] = {
     Deduplicate: "deduplicate",
     HoldOut: "hold out",
     Join: "join",
+    Group: "group",
     Compact: "compact",
     TrainedTokenizer: "train tokenizer",
     Cells: "tokenize",
 }
-MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Compact)
+MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Group, Compact)
 """Dataset-wide operations whose outcome is a dataset."""
 
 NO_COLUMNS: Final = pa.schema([])
@@ -108,7 +109,7 @@ class _Compiler:
             return self._wide(dataset.name, dataset)
         if isinstance(dataset.operation, Join):
             return self._join(dataset, dataset.operation)
-        if isinstance(dataset.operation, (Deduplicate, HoldOut)):
+        if isinstance(dataset.operation, (Deduplicate, HoldOut, Group)):
             return self._wide(dataset.name, dataset.operation)
         chain, origin = _chain(dataset)
         if not chain and not isinstance(origin.operation, Read):
@@ -140,6 +141,8 @@ class _Compiler:
         require_columns(name, operation, schema)
         sources = tuple(dict.fromkeys(source for stage in inputs for source in stage.sources))
         forbids = frozenset[str]().union(*(stage.forbids for stage in inputs))
+        if isinstance(operation, Group):
+            schema = merged_schema(schema)
         given = schema if isinstance(operation, MAKES_DATASETS) else NO_COLUMNS
         return self._add(WideStage(name, operation, inputs, given, sources, forbids))
 
@@ -275,6 +278,11 @@ def union_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
     return pa.schema([*fields.values(), extra])
 
 
+def merged_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of documents of which one was made of many: further ones are null where these differ."""
+    return pa.schema([column if column.name in BASE.names else column.with_nullable(True) for column in schema])
+
+
 def joined_schema(name: str, schema: pa.Schema, other: pa.Schema, columns: Sequence[tuple[str, str]]) -> pa.Schema:
     """Return `schema` with `columns` (our name, its name in `other`), all nullable, before `extra`.
 
@@ -308,6 +316,8 @@ def require_columns(name: str, operation: Wide, schema: pa.Schema) -> None:
         wanted = {operation.within, *(column.removeprefix("-") for column in operation.prefer)} - {"length", "source"}
     elif isinstance(operation, HoldOut):
         wanted = {operation.per}
+    elif isinstance(operation, Group):
+        wanted = {None, operation.by, *(column.removeprefix("-") for column in operation.order)} - {"length", "source"}
     elif isinstance(operation, Cells):
         wanted = set(operation.by)
     if missing := sorted(column for column in wanted if column and column not in schema.names):

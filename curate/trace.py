@@ -20,6 +20,7 @@ from curate.compaction import Compact
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, open_dataset
 from curate.digests import text_digest
+from curate.graph import Group
 from curate.inputs import FileUnit, place_of
 from curate.products import Caches
 from curate.readers.chunks import build_rows
@@ -184,6 +185,10 @@ def _record(reader: Reader, row: Mapping[str, Any]) -> pa.RecordBatch:
 
 def _through(stage: Stage, batch: pa.RecordBatch, row: Mapping[str, Any]) -> pa.RecordBatch:
     """Return what `stage` makes of `batch`, which has one document; `row` is what became of it."""
+    if isinstance(stage, WideStage) and isinstance(stage.operation, Group):
+        raise ConfigurationError(
+            f"{stage.name} makes one document of several records: one alone cannot be replayed. Its ledger names them"
+        )
     if not isinstance(stage, DocumentStage):
         fitting = fit_to(batch, stage.schema)  # it only chose among documents, or joined columns to them
         new = [name for name in fitting.schema.names if name not in batch.schema.names and name in row]
