@@ -121,7 +121,7 @@ class Compaction:
         return receipts
 
     def _shards(self) -> Iterator[Shard]:
-        for shard in self.dataset.shards():
+        for shard in self.dataset.each_shard(["key", "logical", "content"]):
             if shard["content"] is not None:
                 size = shard["logical"]
                 yield Shard(shard["key"], measured(self.dataset.store, shard["key"]) if size is None else size)

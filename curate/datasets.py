@@ -90,9 +90,15 @@ class Dataset(Committed):
 
     def each_shard(self, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
         """Yield the rows of `shards`, or `columns` of them, without holding all."""
+        names = list(columns or SHARDS.names)
         with pq.ParquetFile(self.store.local(f"{self.folder}/shards.parquet")) as file:
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=columns):
-                yield from batch.to_pylist()
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=names):
+                yield from ({name: row.get(name) for name in names} for row in batch.to_pylist())
+
+    def kept_shards(self) -> list[dict[str, Any]]:
+        """Return key, rows and bytes of the shards that keep anything, in order."""
+        shards = self.each_shard(["key", "rows", "bytes", "content"])
+        return [{name: shard[name] for name in ("key", "rows", "bytes")} for shard in shards if shard["content"]]
 
     def samples(self) -> list[dict[str, Any]]:
         """Return the samples, columns as in `curate.ledger.SAMPLES`."""
@@ -100,7 +106,7 @@ class Dataset(Committed):
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the documents in order."""
-        for shard in self.shards():
+        for shard in self.each_shard(["key", "content"]):
             if shard["content"] is not None:
                 path = self.store.local(f"{shard_folder(shard['key'])}/part.parquet")
                 with pq.ParquetFile(path) as file:
@@ -108,7 +114,7 @@ class Dataset(Committed):
 
     def ledger(self) -> Iterator[pa.RecordBatch]:
         """Yield the ledger of this stage in order, columns as in `curate.ledger.LEDGER`."""
-        for shard in self.shards():
+        for shard in self.each_shard(["key", "ledger"]):
             if shard["ledger"] is not None:
                 path = self.store.local(f"{shard_folder(shard['key'])}/dropped.parquet")
                 with pq.ParquetFile(path) as file:

@@ -8,10 +8,11 @@ Their receipts have no statistics of their own, which would count twice. Cost: a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -30,7 +31,7 @@ from curate.gathered import (
 )
 from curate.jobs import Item, Job
 from curate.ledger import SAMPLES
-from curate.receipts import FileEntry, Receipt, publish_receipt, read_receipt, shard_folder
+from curate.receipts import ASKED_AT_ONCE, FileEntry, Receipt, publish_receipt, read_receipt, shard_folder
 from curate.statistics import Statistics, merge_all
 from curate.store import Store, StoreError
 from curate.writer import write_parquet
@@ -68,7 +69,7 @@ class GatherJob:
         """
         branch: Branch = item.unit
         if branch.level:
-            rows = [ReceiptRow.of(required_receipt(self.store, key)) for key in branch.members]
+            rows = [ReceiptRow.of(receipt) for receipt in required_receipts(self.store, branch.members)]
             below = [read_node(self.store, key) for key in branch.members]
             node = Node(sum(node.size for node in below), merge_all(node.statistics for node in below))
             self._publish(item, node, rows, None)
@@ -106,8 +107,21 @@ def required_receipt(store: Store, key: str) -> Receipt:
     return receipt
 
 
-def read_rows(store: Store, keys: Iterable[str]) -> tuple[list[ReceiptRow], Statistics]:
-    """Return the rows of these receipts and their merged statistics; one receipt is held at a time.
+def required_receipts(store: Store, keys: Sequence[str]) -> Iterator[Receipt]:
+    """Yield the receipts of the shards `keys`, at most `FAN_IN`; from a remote store some are read at once.
+
+    Raises:
+        StoreError: one is missing or damaged.
+    """
+    if not store.is_remote:
+        yield from (required_receipt(store, key) for key in keys)
+        return
+    with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+        yield from pool.map(required_receipt, repeat(store), keys)
+
+
+def read_rows(store: Store, keys: Sequence[str]) -> tuple[list[ReceiptRow], Statistics]:
+    """Return the rows of these receipts and their merged statistics, which are held one at a time of a local store.
 
     Raises:
         StoreError: a receipt is missing or damaged.
@@ -115,8 +129,7 @@ def read_rows(store: Store, keys: Iterable[str]) -> tuple[list[ReceiptRow], Stat
     held: list[ReceiptRow] = []
 
     def read() -> Iterator[Statistics]:
-        for key in keys:
-            receipt = required_receipt(store, key)
+        for receipt in required_receipts(store, keys):
             held.append(ReceiptRow.of(receipt))
             yield receipt.statistics
 
@@ -167,7 +180,8 @@ def _level(
     again = frozenset(item.key for item in items if made and not made.isdisjoint(item.unit.members))
     engine.make(GatherJob(engine.store), items, again)
     nodes = tuple(item.key for item in items)
-    return nodes, [ReceiptRow.of(required_receipt(engine.store, key)) for key in nodes]
+    groups = _groups(nodes, FAN_IN)
+    return nodes, [ReceiptRow.of(r) for group in groups for r in required_receipts(engine.store, group)]
 
 
 def _groups(keys: Sequence[Any], size: int) -> Iterator[tuple[Any, ...]]:

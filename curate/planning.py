@@ -273,5 +273,4 @@ class _Planner:
 
 def _kept(dataset: Dataset) -> dict[str, int]:
     """Return the shards of `dataset` that keep anything, with their bytes."""
-    shards = dataset.each_shard(["key", "bytes", "content"])
-    return {shard["key"]: shard["bytes"] for shard in shards if shard["content"] is not None}
+    return {shard["key"]: shard["bytes"] for shard in dataset.kept_shards()}

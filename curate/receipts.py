@@ -36,6 +36,7 @@ LISTED_FROM: Final = 1000
 """Shards from which on a remote store is asked for a listing rather than for each."""
 
 ASKED_AT_ONCE: Final = 16
+"""Requests for receipts that a remote store gets at once."""
 
 
 @dataclass(frozen=True, slots=True)

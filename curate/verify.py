@@ -172,7 +172,7 @@ class _Verifier:
                 self._guard(f"{cell['folder']}/{CACHE}", lambda cell=cell: self._cache(cell))
 
     def _dataset(self, path: str, dataset: Dataset, inner: list[ReceiptRow]) -> None:
-        listed = [self._listed(dataset.folder, shard["key"], shard["receipt"]) for shard in dataset.shards()]
+        listed = [self._listed(dataset.folder, shard["key"], shard["receipt"]) for shard in dataset.each_shard()]
         receipts = [receipt for receipt in listed if receipt is not None]
         if len(receipts) == dataset.manifest["shards"]:
             self._sums(path, dataset, receipts, inner)

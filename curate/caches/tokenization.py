@@ -90,7 +90,7 @@ class Tokenization:
         store = self.engine.store
         shards = tuple(
             SourceShard(ordinal, shard["key"], shard["rows"])
-            for ordinal, shard in enumerate(self.dataset.shards())
+            for ordinal, shard in enumerate(self.dataset.each_shard(["key", "rows", "content"]))
             if shard["content"] is not None
         )
         if not shards:

@@ -65,7 +65,7 @@ class HoldingOut:
         return self.engine.receipts(job, items)
 
     def _plan(self) -> Plan:
-        shards = [shard for dataset in self.inputs for shard in dataset.shards() if shard["content"] is not None]
+        shards = [shard for dataset in self.inputs for shard in dataset.kept_shards()]
         operation = self.operation
         return Plan(
             self.engine.store,

@@ -63,7 +63,7 @@ class Joining:
         return self.engine.receipts(job, items), inner
 
     def _plan(self) -> Plan:
-        left, right = ([s for s in made.shards() if s["content"] is not None] for made in self.inputs)
+        left, right = (made.kept_shards() for made in self.inputs)
         documents, other = self.stage.inputs
         size = sum(s["rows"] for s in left) * LEFT_BYTES + sum(s["bytes"] for s in right)
         return Plan(

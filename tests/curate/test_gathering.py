@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from curate.gathered import Receipts, held
 from curate.gathering import gather
 from curate.jobs import Item, Job, TaskError
 from curate.ledger import SAMPLES
-from curate.receipts import FileEntry, Receipt, finished, publish_receipt, shard_folder
+from curate.receipts import LISTED_FROM, FileEntry, Receipt, finished, publish_receipt, shard_folder
 from curate.runners import run_item
 from curate.samples import Samples
 from curate.statistics import distinct, least, merge, merge_all, text_sum
@@ -164,6 +164,33 @@ def test_node_of_a_tree_that_is_damaged_is_found_by_verify(tmp_path: Path, monke
     path.write_bytes(path.read_bytes().replace(b'"count":', b'"Count":'))
     (problem,) = verify(tmp_path / "store").problems
     assert path.parent.name in problem and "merged.json" in problem
+
+
+@dataclass
+class Remote:
+    """A store elsewhere that holds these names and counts what it is asked."""
+
+    held: list[str]
+    is_remote: bool = True
+    listed: int = 0
+    asked: int = 0
+
+    def names(self, folder: str) -> list[str]:
+        self.listed += 1
+        return [name for name in self.held if name.startswith(f"{folder}/")]
+
+    def exists(self, name: str) -> bool:
+        self.asked += 1
+        return name in self.held
+
+
+def test_many_shards_of_a_remote_store_are_looked_up_by_one_listing() -> None:
+    keys = [f"{number:064x}"[::-1] for number in range(2 * LISTED_FROM)]
+    store: Any = Remote(
+        [f"{shard_folder(key)}/receipt.json" for key in keys[::2]] + [f"{shard_folder(keys[1])}/part.parquet"]
+    )
+    assert finished(store, keys) == set(keys[::2]) and (store.listed, store.asked) == (1, 0)
+    assert finished(store, keys[:9]) == set(keys[:9:2]) and (store.listed, store.asked) == (1, 9)
 
 
 def test_finished_names_the_shards_that_have_a_receipt(tmp_path: Path) -> None:
