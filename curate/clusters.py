@@ -39,6 +39,11 @@ class Cluster(Protocol):
     """A Ray to connect to."""
 
     @property
+    def shared(self) -> bool:
+        """Whether it may have nodes that are other machines, which are checked."""
+        ...
+
+    @property
     def patience(self) -> float:
         """Seconds to wait for a node that has room, when none has."""
         ...
@@ -62,6 +67,7 @@ class StartedRay:
 
     workers: int
     patience: float = 0.0
+    shared: bool = False
 
     def connect(self) -> None:
         """Start it."""
@@ -93,6 +99,7 @@ class RunningRay:
 
     address: str
     patience: float = 60.0
+    shared: bool = True
 
     def __post_init__(self) -> None:
         """Check the form of the address.
@@ -203,37 +210,50 @@ class Connection:
         """
         self.cluster, self.modules, self.before, self.agree = cluster, modules, before, agree
         self.agreement: Agreement | None = None
-        self.connected = False
+        self.opened = self.connected = False
+        self._registered: list[types.ModuleType] = []
         self._greeted: dict[Any, Node] = {}
 
     def open(self) -> None:
-        """Connect, unless that is done.
+        """Connect, unless that is done; a Ray that this process is connected to already is used, and left as it is.
 
         Raises:
             ConfigurationError: there is no such Ray, or a node must not take part.
         """
         import ray
 
-        if ray.is_initialized():
+        if self.opened:
             return
-        self.agreement = self.agree()
-        if self.agreement is None:
+        foreign = ray.is_initialized()
+        if foreign and self.cluster.shared:
+            raise ConfigurationError(
+                f"{self.cluster}: this process is connected to a Ray already; leave the address out"
+            )
+        if foreign or self.cluster.shared:
+            self.agreement = self.agree()
+        else:
             self.before()
-        for module in self.modules:
+        there = ray.cloudpickle.list_registry_pickle_by_value()
+        self._registered = [module for module in self.modules if module.__name__ not in there]
+        for module in self._registered:
             ray.cloudpickle.register_pickle_by_value(module)
-        self.connected = True  # before it is true: a start that is interrupted leaves processes, too
-        self.cluster.connect()
+        self.opened = True
+        if not foreign:
+            self.connected = True  # before it is true: a start that is interrupted leaves processes, too
+            self.cluster.connect()
         self._check_nodes()
 
     def close(self) -> None:
         """Leave, if `open` connected."""
-        if self.connected:
-            import ray
+        if not self.opened:
+            return
+        import ray
 
-            self.connected = False
+        if self.connected:
             self.cluster.disconnect()
-            for module in self.modules:
-                ray.cloudpickle.unregister_pickle_by_value(module)
+        for module in self._registered:
+            ray.cloudpickle.unregister_pickle_by_value(module)
+        self.opened = self.connected = False
 
     def nodes(self) -> tuple[Node, ...]:
         """Return the live nodes."""

@@ -204,9 +204,7 @@ def make_runner(
         yield LocalRunner(journal)
         return
     cluster: Cluster = StartedRay(workers or os.cpu_count() or 1) if address is None else RunningRay(address)
-    connection = Connection(
-        cluster, modules, before, (lambda: None) if address is None else (lambda: agreement(journal))
-    )
+    connection = Connection(cluster, modules, before, lambda: agreement(journal))
     with connected(connection, None if address is None else workers, journal) as chosen:
         yield chosen
 

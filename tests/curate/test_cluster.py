@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
-import curate.journal
 from curate.clusters import RunningRay
 from curate.command_line import main
 from curate.configuration import ConfigurationError
 from curate.journal import events_of, runs_in
+from curate.ray_runner import RayRunner
 from curate.ray_worker import Agreement, NodeError
 from curate.status import status_of
 from curate.store import Store
 from curate.versions import differences, versions_here
+from tests.curate.ray_jobs import Acting, items
 
 RECIPE = """
 import pathlib, time
@@ -39,6 +40,7 @@ def slow(data: str) -> Outputs:
     return Outputs(documents.apply(EditText(slowly, reason="case", version=1)))
 """
 FILES = 12
+ROOT = Path(__file__).parents[2]
 
 
 def write(folder: Path) -> None:
@@ -88,9 +90,7 @@ def test_run_loses_a_node_and_gains_one_and_makes_each_shard_once(
     store = tmp_path / "store"
     second = cluster.add_node(**node(1))
     command = [sys.executable, "-m", "curate.command_line", *arguments(tmp_path, "store", "--address", cluster.address)]
-    child = subprocess.Popen(
-        command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: child.poll() is not None or second.node_id in {event["node"] for event in seen(store, "began")})
     cluster.remove_node(second, allow_graceful=False)
     third = cluster.add_node(wait=False, **node(1))
@@ -112,16 +112,35 @@ def test_run_loses_a_node_and_gains_one_and_makes_each_shard_once(
 
 
 @pytest.mark.ray
-def test_cluster_whose_versions_differ_is_refused_with_a_list(
-    cluster: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_process_that_is_connected_already_uses_that_ray_and_leaves_it_as_it_is(
+    ray_of_two: RayRunner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    import ray
+
     write(tmp_path)
-    other = {**versions_here(), "numba": "0.0.1"}
-    monkeypatch.setattr(curate.journal, "versions_here", lambda: other)
-    assert main(arguments(tmp_path, "store", "--address", cluster.address)) == 2
-    errors = capsys.readouterr().err
-    assert f"numba: {versions_here()['numba']} there, 0.0.1 here" in errors
-    assert "Install the same requirements.lock" in errors
+    (tmp_path / "fast").touch()
+    list(ray_of_two.run(Acting(tmp_path), items("number 1")))
+    assert main(arguments(tmp_path, "store")) == 0
+    assert ray.is_initialized()
+    list(ray_of_two.run(Acting(tmp_path), items("number 1")))
+    assert main(arguments(tmp_path, "other", "--address", "auto")) == 2
+    assert "connected to a Ray already" in capsys.readouterr().err
+
+
+@pytest.mark.ray
+def test_cluster_whose_versions_differ_is_refused_with_a_list(cluster: Any, tmp_path: Path) -> None:
+    write(tmp_path)
+    program = (
+        "import sys, curate.journal; from curate.versions import versions_here; from curate.command_line import main; "
+        "curate.journal.versions_here = lambda: {**versions_here(), 'numba': '0.0.1'}; sys.exit(main(sys.argv[1:]))"
+    )
+    given = arguments(tmp_path, "store", "--address", cluster.address)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *given], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"numba: {versions_here()['numba']} there, 0.0.1 here" in done.stderr
+    assert "Install the same requirements.lock" in done.stderr
     assert not seen(tmp_path / "store", "task")
 
 

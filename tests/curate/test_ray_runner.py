@@ -19,6 +19,7 @@ from curate.ray_runner import RayRunner, ray_runner
 from curate.retries import Retries
 from curate.runners import Attempt, run_item
 from tests.curate import ray_jobs
+from tests.curate.processes import descendants, left_of
 from tests.curate.ray_jobs import Acting, Counted, Told, items, labels, marks
 
 pytestmark = pytest.mark.ray
@@ -191,18 +192,23 @@ with ray_runner(1) as runner:
 """
 
 
-def test_own_ray_sends_no_usage_statistics_and_writes_nothing_to_the_home(tmp_path: Path) -> None:
+def test_own_ray_sends_no_usage_statistics_writes_nothing_to_the_home_and_leaves_no_process(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    done = subprocess.run(
+    child = subprocess.Popen(
         [sys.executable, "-c", USAGE, str(tmp_path)],
         env={**kept, "HOME": str(home), "RAY_ADDRESS": "127.0.0.1:1"},  # an own Ray joins no other
         cwd=Path(__file__).parents[2],
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["False", "None"]
+    below: set[int] = set()
+    while child.poll() is None:
+        below |= descendants(child.pid)
+        time.sleep(0.1)
+    out, _ = child.communicate()
+    assert (child.returncode, out.split()) == (0, ["False", "None"])
     assert not (home / ".ray").exists()
+    assert len(below) > 3
+    assert left_of(below) == {}
