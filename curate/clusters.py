@@ -226,9 +226,7 @@ class Connection:
             return
         foreign = ray.is_initialized()
         if foreign and self.cluster.shared:
-            raise ConfigurationError(
-                f"{self.cluster}: this process is connected to a Ray already; leave the address out"
-            )
+            raise ConfigurationError("this process is connected to a Ray already: leave the address out")
         if foreign or self.cluster.shared:
             self.agreement = self.agree()
         else:

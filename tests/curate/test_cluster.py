@@ -171,7 +171,6 @@ def test_versions_name_python_curate_and_the_libraries_that_reach_output() -> No
     [
         ("ray://head:10001", "ray job submit"),
         ("head", "give auto, or HOST:PORT"),
-        ("127.0.0.1:1", "nobody answers there"),
     ],
 )
 def test_address_that_cannot_work_is_refused_before_any_work(
@@ -187,6 +186,8 @@ def test_address_of_a_cluster_has_one_of_two_forms() -> None:
     assert RunningRay("10.0.0.1:6379").patience > 0
     with pytest.raises(ConfigurationError):
         RunningRay("10.0.0.1:port")
+    with pytest.raises(ConfigurationError, match="nobody answers there"):
+        RunningRay("127.0.0.1:1").connect()
 
 
 def test_local_runner_takes_no_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
