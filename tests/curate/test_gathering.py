@@ -198,3 +198,30 @@ def test_finished_names_the_shards_that_have_a_receipt(tmp_path: Path) -> None:
     made = receipts_in(store, 3)
     assert finished(store, [*(receipt.key for receipt in made[:2]), "f" * 64]) == {made[0].key, made[1].key}
     assert isinstance(held(store, made), Receipts)
+
+
+class StopError(RuntimeError):
+    """Raised at a failpoint."""
+
+
+def test_gathering_stopped_at_any_point_of_any_write_goes_on_to_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "FAN_IN", 3)
+    passed: list[str] = []
+    keys = [receipt.key for receipt in receipts_in(Store(tmp_path / "whole"), 7)]
+    gather(Here(Store(tmp_path / "whole", passed.append)), keys)
+    expected = tree(tmp_path / "whole")
+    assert len(set(passed)) == len(passed) >= 3 * (3 * 3 + 1)
+    for number, point in enumerate(passed):
+        root = tmp_path / f"stopped{number}"
+        receipts_in(Store(root), 7)
+
+        def stop(reached: str, point: str = point) -> None:
+            if reached == point:
+                raise StopError(point)
+
+        with pytest.raises((TaskError, StopError)):
+            gather(Here(Store(root, stop)), keys)
+        gather(Here(Store(root)), keys)
+        assert tree(root) == expected, point
