@@ -28,7 +28,7 @@ from curate.ray_worker import Agreement, NodeReport, kill_workers, last_words, p
 OBJECT_STORE_BYTES: Final = 256 << 20
 """The object store of a Ray started here: only jobs and items pass through it."""
 
-NODE_SECONDS: Final = 120.0
+NODE_SECONDS: Final = 300.0
 """How long a node may take to answer before a run, which includes starting a worker and compiling kernels."""
 
 CONNECT_SECONDS: Final = 5.0
@@ -264,10 +264,12 @@ class Connection:
 
         asked = {reference: node for node in self.nodes() if (reference := self._probe(node)) is not None}
         ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_SECONDS) if asked else ([], [])
-        problems = [problem for reference in ready if (problem := _problem(reference, asked[reference])) is not None]
-        problems += [f"{asked[reference]} gave no answer within {NODE_SECONDS:.0f} s" for reference in late]
-        if problems:
-            raise ConfigurationError("the cluster cannot run this: " + "\n".join(sorted(set(problems))))
+        problems = {asked[reference].id: _problem(reference, asked[reference]) for reference in ready}
+        problems |= {asked[one].id: f"{asked[one]} gave no answer within {NODE_SECONDS:.0f} s" for one in late}
+        there = {node.id for node in self.nodes()}  # one that was lost meanwhile is no problem
+        wrong = sorted({problem for node, problem in problems.items() if problem is not None and node in there})
+        if wrong:
+            raise ConfigurationError("the cluster cannot run this: " + "\n".join(wrong))
 
     def _probe(self, node: Node) -> Any:
         """Ask a node that runs tasks whether it may take part; return a reference to its answer."""

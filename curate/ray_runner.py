@@ -113,6 +113,7 @@ class _Flight:
         self.again: list[_Due] = []
         self.flying: dict[Any, _Try] = {}
         self.nodes: tuple[Node, ...] | None = None
+        self.told = False
         self.looked = self.roomy = time.monotonic()
         self.remote = _remote(ray, job, self.need)
         self.shipped = _ship(ray, job, runner.connection)
@@ -145,13 +146,22 @@ class _Flight:
         if self.nodes is None or now - self.looked >= LOOK_SECONDS:
             self._look()
             self.looked = now
-        room = capacity(self.nodes or (), self.need)
-        if room:
-            self.roomy = now
-        elif now - self.roomy >= self.runner.connection.cluster.patience:
-            raise TaskError(no_room(self.job.name, self.nodes or (), self.need))
+        room = self._room(now)
         most = self.runner.most
         return room * WINDOW if most is None else min(room * WINDOW, most)
+
+    def _room(self, now: float) -> int:
+        """Return how many tasks run at once; 0 for a while, in which a node with room may join."""
+        nodes = self.nodes or ()
+        room = capacity(nodes, self.need)
+        if room:
+            self.roomy, self.told = now, False
+        elif now - self.roomy >= self.runner.connection.cluster.patience:
+            raise TaskError(no_room(self.job.name, nodes, self.need))
+        elif not self.told:
+            self.told = True
+            self.log.write("waiting", job=self.job.name, needs=str(self.need), nodes=[str(node) for node in nodes])
+        return room
 
     def _look(self) -> None:
         """Look at the nodes, and tell which came and which went."""

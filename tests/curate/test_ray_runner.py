@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from curate.clusters import Connection, StartedRay
 from curate.jobs import Resources, TaskError
 from curate.ray_runner import RayRunner, ray_runner
 from curate.retries import Retries
@@ -135,6 +136,17 @@ def test_stage_that_needs_more_than_any_node_has_is_an_error_that_names_both(
     assert marks(tmp_path) == []
 
 
+def test_stage_without_room_waits_a_while_for_a_node_that_has_it(ray_here: RayRunner, tmp_path: Path) -> None:
+    told = Told()
+    runner = RayRunner(Connection(StartedRay(2, patience=0.5)), log=told)
+    began = time.monotonic()
+    with pytest.raises(TaskError, match="no node has as much"):
+        list(runner.run(Acting(tmp_path, "wide", Resources(3)), items("number 1")))
+    assert time.monotonic() - began >= 0.5
+    (waiting,) = told.of("waiting")
+    assert (waiting["job"], waiting["needs"]) == ("wide", "3 CPUs")
+
+
 def test_memory_that_tasks_declare_limits_how_many_run_at_once(ray_here: RayRunner, tmp_path: Path) -> None:
     (node,) = ray_here.connection.nodes()
     job = Acting(tmp_path, resources=Resources(memory=int(node.memory * 0.6)))
@@ -192,6 +204,7 @@ with ray_runner(1) as runner:
 """
 
 
+@pytest.mark.slow
 def test_own_ray_sends_no_usage_statistics_writes_nothing_to_the_home_and_leaves_no_process(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
