@@ -194,7 +194,7 @@ def _check_sources(stages: Stages) -> None:
 
 def _readers_of_documents(stages: Stages) -> Iterator[Reader]:
     """Yield the readers but those whose rows only join others: their ids are meant to be those of other files."""
-    pending, seen = list(stages.outputs.values()), set[int]()
+    pending, seen = list(stages.outputs.values())[::-1], set[int]()
     while pending:
         stage = pending.pop()
         if id(stage) in seen:
@@ -203,7 +203,7 @@ def _readers_of_documents(stages: Stages) -> Iterator[Reader]:
         if isinstance(stage, DocumentStage) and stage.reader is not None:
             yield stage.reader
         joins = isinstance(stage, WideStage) and isinstance(stage.operation, Join)
-        pending.extend(stage.inputs[:1] if joins else stage.inputs)
+        pending.extend(stage.inputs[:1] if joins else stage.inputs[::-1])
 
 
 def _chain(dataset: Dataset) -> tuple[list[Transform], Dataset]:
