@@ -24,7 +24,7 @@ from curate.store import Store, json_line, self_digested
 from curate.writer import write_parquet
 from transforms.outcome import canonical_json, rows
 
-GROUP_BYTES: Final = 1 << 20
+GROUP_BYTES: Final = 256 << 10
 """Logical bytes of a row group of `shards.parquet` and `samples.parquet`: the driver writes them, and holds one."""
 
 
