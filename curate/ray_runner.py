@@ -32,6 +32,9 @@ LOOK_SECONDS: Final = 2.0
 WAKE_SECONDS: Final = 0.5
 """The longest wait for a task before the driver looks around: at its nodes, at what is due again, at signals."""
 
+MESSAGE: Final = 400
+"""Characters of Ray's own words on a worker that it killed for memory."""
+
 STOP_SECONDS: Final = 2.0
 """How long tasks that are cancelled may take to end by themselves; less than what batch systems grant."""
 
@@ -242,20 +245,14 @@ class _Flight:
         heapq.heappush(self.again, _Due(time.monotonic() + wait, attempt.losses, attempt))
 
     def _what_is_known(self, ray: types.ModuleType, attempt: _Try, error: Exception) -> _Loss:
-        began, exit_type = attempt.began, type(error).__name__
-        if isinstance(error, ray.exceptions.NodeDiedError):
-            return _Loss(True, f"{exit_type}: {str(error).partition(' This can happen')[0]}", None)
-        if began is None:
-            return _Loss(False, f"{exit_type}, before the task said where it was", None)
-        if isinstance(error, ray.exceptions.OutOfMemoryError):
-            exit_type = f"{exit_type}: {' '.join(str(error).split())[:600]}"
-        else:
-            exit_type = f"{exit_type}: {exit_of(began.worker)}"
+        began, how = attempt.began, _how(ray, attempt.began, error)
+        if began is None or isinstance(error, ray.exceptions.NodeDiedError):
+            return _Loss(isinstance(error, ray.exceptions.NodeDiedError), how, None)
         words = read_last_words(began.node, began.logs)
         if words is None:
-            return _Loss(False, exit_type, f"{' and '.join(began.logs)} on {began.host}, which does not answer")
+            return _Loss(False, how, f"{' and '.join(began.logs)} on {began.host}, which does not answer")
         name = f"lost-{attempt.item.key[:16] or 'task'}-{attempt.losses + 1}.txt"
-        return _Loss(False, exit_type, self.log.keep(name, f"{exit_type}\n{words}") or None)
+        return _Loss(False, how, self.log.keep(name, f"{how}\n{words}") or None)
 
     def _gave_up(self, attempt: _Try, loss: _Loss) -> str:
         what = f"its node was lost {attempt.lost_nodes} times" if loss.node else (
@@ -283,6 +280,16 @@ class _Flight:
         deaf = [attempt.began for attempt in self.flying.values() if attempt.began is not None]
         end_workers({node: [began.pid for began in deaf if began.node == node] for node in {b.node for b in deaf}})
         self.flying.clear()
+
+
+def _how(ray: types.ModuleType, began: Began | None, error: Exception) -> str:
+    """Return how an attempt was lost, as far as Ray tells."""
+    name, text = type(error).__name__, " ".join(str(error).split())
+    if isinstance(error, ray.exceptions.NodeDiedError):
+        return f"{name}: {text.partition(' This can happen')[0]}"
+    if isinstance(error, ray.exceptions.OutOfMemoryError):
+        return f"{name}: {text[:MESSAGE]} (fewer tasks at once by --workers, or larger nodes, leave each more)"
+    return f"{name}: {exit_of(began.worker)}" if began is not None else f"{name}, before the task said where it was"
 
 
 def _losses(ray: types.ModuleType) -> tuple[type[Exception], ...]:
