@@ -93,8 +93,9 @@ class ExtractText:
         return documents(_ENCODING, _URL, *(field for field in schema if field.name not in known))
 
     def ready(self) -> None:
-        """Load the extractor, which takes longer than most pages."""
-        _EXTRACTORS[self.extractor]("<p>ready</p>", self)
+        """Extract a small page: loading the extractor and the kernels takes longer than most pages do."""
+        page = {"payload": b"<p>ready</p>", "content_type": "text/html", "licence": UNKNOWN, "licence_basis": UNKNOWN}
+        self._document({**dict.fromkeys(_READ), **page}, [])
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Extract each record of `batch`."""

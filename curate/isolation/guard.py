@@ -32,6 +32,9 @@ from curate.receipts import read_receipt
 from curate.store import Store, StoreError
 from transforms.outcome import Transform
 
+CHILD_BYTES: Final = 384 << 20
+"""Memory of a nursery and its child, most of it shared: libraries, an extractor, 64 MiB each of batch and replies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
@@ -64,6 +67,11 @@ class Guard:
     chain: bytes
     limits: Limits
     passed: Verdicts
+
+    @property
+    def memory(self) -> int:
+        """Bytes that a task needs beside its worker: nursery and child, and what a document may take in it."""
+        return CHILD_BYTES + self.limits.memory if self.chain else 0
 
 
 NO_GUARD: Final = Guard(b"", Limits(), {})
