@@ -11,7 +11,6 @@ import pytest
 from curate.command_line import main
 from curate.datasets import SHARDS
 from curate.gathered import MERGED, ROWS
-from curate.graph import Dataset
 from curate.ledger import KINDS, LEDGER, SAMPLE_KINDS, SAMPLES
 from curate.listings import CHECKSUMS
 from curate.quarantine import REASONS
@@ -21,8 +20,6 @@ from transforms.schema import documents
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RECIPES = [*sorted((ROOT / "docs" / "recipes").glob("*.py")), ROOT / "examples" / "demo.py"]
-NEEDS = {"code.py": "group"}
-"""Recipes that wait for a method of `Dataset`: imported and built once it exists."""
 
 
 def blocks(page):
@@ -58,8 +55,6 @@ def test_recipes_build_without_reading_their_sources(path, tmp_path, monkeypatch
     for named in ("demo-data/benchmarks/HumanEval.jsonl.gz",):  # files that transforms name are hashed when named
         (tmp_path / named).parent.mkdir(parents=True)
         (tmp_path / named).write_bytes(b"")
-    if (method := NEEDS.get(path.name)) and not hasattr(Dataset, method):
-        pytest.skip(f"Dataset.{method} does not exist yet")
     recipes = load(path, path.read_text("utf-8"))
     assert recipes
     for recipe in recipes:

@@ -51,7 +51,7 @@ class Grouping:
         return self.engine.receipts(job, items), [mapped, *merges]
 
     def _plan(self) -> Plan:
-        shards = [shard for shard in self.inputs[0].shards() if shard["content"] is not None]
+        shards = [s for s in self.inputs[0].each_shard(["key", "bytes", "logical", "content"]) if s["content"]]
         size = sum(shard["logical"] or shard["bytes"] for shard in shards)
         return Plan(
             self.engine.store,

@@ -153,8 +153,8 @@ class Twice:
     def __init__(self, dataset: Dataset) -> None:
         self.dataset, self.name = dataset, dataset.name
 
-    def shards(self) -> list[dict[str, Any]]:
-        return self.dataset.shards() * 2
+    def kept_shards(self) -> list[dict[str, Any]]:
+        return self.dataset.kept_shards() * 2
 
 
 def test_two_rows_with_one_id_are_an_error_that_names_both(tmp_path: Path) -> None:
