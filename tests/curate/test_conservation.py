@@ -200,7 +200,9 @@ def test_transform_that_raises_on_ray_stops_the_run_naming_the_shard(
     raw: Path, tmp_path: Path, ray_of_two: RayRunner
 ) -> None:
     outputs = Outputs(texts=read_web(raw).apply(Lying(raises_on_number_34), name="step"))
-    with pytest.raises(TaskError, match=r"^step, y\.jsonl: ValueError: cannot bear this text$"):
+    with pytest.raises(
+        TaskError, match=r"^step, y\.jsonl: ValueError: cannot bear this text; in step 'Lying', document \w{32} "
+    ):
         run_on(outputs, tmp_path, ray_of_two)
     assert not list(tmp_path.glob("*/manifest.json"))
 
