@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -86,7 +87,7 @@ def flip(path: Path) -> None:
 
 
 def format_of_tomorrow(path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b'"format":1', b'"format":9'))
+    path.write_bytes(re.sub(rb'"format":\d+', b'"format":9', path.read_bytes()))
 
 
 @pytest.mark.parametrize("damage", [cut, flip, format_of_tomorrow, Path.unlink])
