@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from curate.blame import blaming
 from curate.ledger import LEDGER
 from curate.measures import Coded, Integers, Measures, coded, combined, measure
-from curate.samples import Samples, edit_excerpt, excerpt
+from curate.samples import Samples, edit_excerpt, excerpt_of
 from curate.statistics import Statistics, add
 from transforms.chain import name_of, rename
 from transforms.outcome import Outcome, Transform
@@ -272,7 +272,7 @@ class _Flow:
                 if samples.wants((kind, transform, reason), digest, values["id"]):
                     place = int(places[row])
                     later = self._later(place) if kind == "edited" else None
-                    samples.offer(sample_row(kind, values, self.batch, place, digest, shows, later))
+                    samples.offer(sample_row(kind, values, self.batch, place, self.before, shows, later))
 
     def _later(self, place: int) -> str | None:
         row = int(np.searchsorted(self.kept, place))
@@ -285,30 +285,30 @@ def sample_row(
     values: Mapping[str, Any],
     batch: pa.RecordBatch,
     position: int,
-    digest: bytes,
+    measures: Measures,
     shows: Callable[[str], bool],
     after: str | None = None,
 ) -> dict[str, Any]:
-    """Return the row of `SAMPLES` for the document at `position` of `batch`."""
+    """Return the row of `SAMPLES` for the document at `position` of `batch`, of which these are the measures."""
     source = batch.column("source")[position].as_py()
-    text = batch.column("text")[position].as_py()
+    text, characters = batch.column("text")[position], int(measures.characters[position])
     url = batch.column("url")[position].as_py() if batch.schema.get_field_index("url") >= 0 else None
     shown: tuple[str, str | None] = ("", None)
     if shows(source):
-        shown = (excerpt(text), None) if after is None else edit_excerpt(text, after)
+        shown = (excerpt_of(text, characters), None) if after is None else edit_excerpt(text.as_py(), after)
     measured = ("measure", "numerator", "denominator", "threshold")
     return {
         "kind": kind,
         "transform": values.get("transform", ""),
         "reason": values.get("reason", ""),
-        "text_digest": digest,
+        "text_digest": measures.digests[position].as_py(),
         "id": batch.column("id")[position].as_py(),
         "source": source,
         "origin": batch.column("origin")[position].as_py(),
         "url": None if url is None else mask_excerpt(url),
         **{name: values.get(name) for name in measured},
         "evidence": None if values.get("evidence") is None else mask_excerpt(values["evidence"]),
-        "characters": len(text),
+        "characters": characters,
         "excerpt": shown[0],
         "after": shown[1],
     }

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +20,13 @@ from curate.conservation import check_documents
 from curate.digests import digest_file
 from curate.inputs import FileUnit, open_hashed
 from curate.isolation.guard import NO_GUARD, Guard, GuardedShard, Settled
-from curate.jobs import Item
+from curate.jobs import Item, Resources
 from curate.kept import Kept
 from curate.ledger import LEDGER, SAMPLES
 from curate.parquet_batches import file_batches, open_parquet
 from curate.readers.chunks import CHUNK_ROWS, RECORD_KEYS, Chunk, chunks_of
 from curate.readers.open import read_events
-from curate.readers.reader import Reader
+from curate.readers.reader import MAX_RECORD_BYTES, Reader
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_receipt, shard_folder
 from curate.samples import Samples
 from curate.statistics import Statistics, merge
@@ -34,6 +34,15 @@ from curate.store import Store, StoreError
 from curate.writer import TableWriter, Written
 from transforms.outcome import canonical_json, rows
 from transforms.pii import mask_excerpt
+
+WORKER_BYTES: Final = 256 << 20
+"""What a worker takes before its first task: the interpreter and libraries."""
+
+WORKING_BYTES: Final = 320 << 20
+"""What a task takes whatever its input: a batch, pages, and a row group of each file that it writes."""
+
+RECORD_TIMES: Final = 14
+"""How often the longest record can be in memory: its line, its text, its batch, the row group, pages of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,12 @@ class DocumentJob:
                 if settled is Settled.PUBLISH:
                     shard.publish()
         return shard.documents
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs, whatever the size of its unit; texts of upstream shards are as long as records may be."""
+        longest = MAX_RECORD_BYTES if self.reader is None else self.reader.max_record_bytes
+        return Resources(memory=WORKER_BYTES + WORKING_BYTES + RECORD_TIMES * longest)
 
     def shows(self, source: str) -> bool:
         """Return whether texts of `source` may be shown."""

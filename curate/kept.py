@@ -12,8 +12,9 @@ from curate.accounting import sample_row
 from curate.digests import MODULUS, sum_digest_rows
 from curate.measures import Coded, Integers, Measures, bytes_of, coded, combined
 from curate.samples import Samples
-from curate.statistics import LENGTH_EDGES, Statistics, add, distinct, least, length_bin
+from curate.statistics import HLL_BITS, LEAST, LENGTH_EDGES, Statistics, add, least, length_bin, observe
 
+MOST_HOSTS: Final = 8 * LEAST
 LENGTH_BINS: Final = tuple(length_bin(edge) for edge in (0, *LENGTH_EDGES))
 """Names of the bins of the histogram of lengths, by how many edges lie at or below a length."""
 
@@ -24,6 +25,7 @@ class Kept:
     def __init__(self) -> None:
         self.counts: Statistics = {}
         self.hosts: dict[str, Statistics] = {}
+        self.distinct_hosts = bytearray(1 << HLL_BITS)
         self.documents = self.sum = 0
 
     def count(self, batch: pa.RecordBatch, measures: Measures, samples: Samples, shows: Callable[[str], bool]) -> None:
@@ -40,7 +42,7 @@ class Kept:
         for row in samples.candidates(("kept", "", ""), measures.digests):
             digest = measures.digests[row].as_py()
             if samples.wants(("kept", "", ""), digest, batch.column("id")[row].as_py()):
-                samples.offer(sample_row("kept", {}, batch, row, digest, shows))
+                samples.offer(sample_row("kept", {}, batch, row, measures, shows))
 
     def _count_groups(self, batch: pa.RecordBatch, source: Coded, licence: Coded, sizes: Integers) -> None:
         given = {"source": source, "licence": licence}
@@ -67,8 +69,11 @@ class Kept:
         hosts = pa.array([None if url is None else host_of(url) for url in urls], pa.large_string())
         for host, (documents, characters) in totals(coded(hosts), sizes):
             if host is not None:
+                observe(self.distinct_hosts, [host.encode()])
                 add(self.hosts, [host, "documents"], documents)
                 add(self.hosts, [host, "characters"], characters)
+        if len(self.hosts) > MOST_HOSTS:  # one that is not among the lowest now never will be
+            self.hosts = {entry.pop("name"): entry for entry in least(self.hosts)["least"].values()}
 
     def _add(self, path: Sequence[str], counted: tuple[int, int]) -> None:
         add(self.counts, [*path, "documents"], counted[0])
@@ -76,7 +81,7 @@ class Kept:
 
     def statistics(self) -> Statistics:
         """Return the counters, the hosts (exact for the lowest digests, and how many there are), and the texts."""
-        hosts = {"most": least(self.hosts), "distinct": distinct(host.encode() for host in self.hosts)}
+        hosts = {"most": least(self.hosts), "distinct": {"hll": self.distinct_hosts.hex()}}
         return {
             **self.counts,
             **({"hosts": hosts} if self.hosts else {}),  # 8 kB of registers in each receipt

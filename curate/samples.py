@@ -32,15 +32,30 @@ def excerpt(text: str) -> str:
     """Return `text` masked, and shortened by the rule in the module docstring."""
     if len(text) <= WHOLE:
         return mask_excerpt(text)
-    head = mask_excerpt(text[: HEAD + MARGIN])[:HEAD]
-    tail = mask_excerpt(text[-TAIL - MARGIN :])[-TAIL:]
-    return f"{head} […] {tail}"
+    return _joined(text[: HEAD + MARGIN], text[-TAIL - MARGIN :])
+
+
+def excerpt_of(text: pa.LargeStringScalar, characters: int) -> str:
+    """Return `excerpt` of a text with this many code points, of which no more is decoded than is looked at."""
+    content = memoryview(text.as_buffer())
+    if characters <= WHOLE:
+        return excerpt(str(content, "utf-8"))
+    head = str(content[: 4 * (HEAD + MARGIN)], "utf-8", "ignore")[: HEAD + MARGIN]  # a code point has up to 4 bytes
+    tail = str(content[-4 * (TAIL + MARGIN) :], "utf-8", "ignore")[-TAIL - MARGIN :]
+    return _joined(head, tail)
+
+
+def _joined(head: str, tail: str) -> str:
+    return f"{mask_excerpt(head)[:HEAD]} […] {mask_excerpt(tail)[-TAIL:]}"
 
 
 def edit_excerpt(before: str, after: str) -> tuple[str, str]:
     """Return the stretch around the first difference in both texts, masked; at most `HEAD` code points each."""
     limit = min(len(before), len(after))
-    start = next((i for i in range(limit) if before[i] != after[i]), limit)
+    start = 0
+    while start < limit and before[start : start + HEAD] == after[start : start + HEAD]:
+        start += HEAD
+    start = next((i for i in range(start, limit) if before[i] != after[i]), limit)
     begin = max(0, start - AROUND)
     return tuple(mask_excerpt(text[begin : begin + HEAD + MARGIN])[:HEAD] for text in (before, after))  # type: ignore[return-value]
 

@@ -99,11 +99,16 @@ def text_sum(digests: Iterable[bytes]) -> Statistics:
 def distinct(values: Iterable[bytes]) -> Statistics:
     """Return the HyperLogLog leaf of `values`."""
     registers = bytearray(1 << HLL_BITS)
+    observe(registers, values)
+    return {"hll": registers.hex()}
+
+
+def observe(registers: bytearray, values: Iterable[bytes]) -> None:
+    """Add `values` to the `registers` of a HyperLogLog leaf."""
     for value in values:
         number = int.from_bytes(blake3(value).digest(8), "big")
         index, rest = number >> (64 - HLL_BITS), number & ((1 << (64 - HLL_BITS)) - 1)
         registers[index] = max(registers[index], 64 - HLL_BITS - rest.bit_length() + 1)
-    return {"hll": registers.hex()}
 
 
 def estimate_distinct(leaf: Mapping[str, str]) -> int:

@@ -89,8 +89,12 @@ class RowCutter:
     def rest(self) -> Iterator[pa.RecordBatch]:
         """Yield the group that is not full, if it has rows."""
         if self._pending:
-            yield pa.concat_batches(self._pending)
-        self._pending, self._held = [], 0
+            self._pending, self._held = [_as_one(self._pending)], 0
+            yield self._pending.pop()
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def cut_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

@@ -133,11 +133,11 @@ class Places:
     place: pa.LargeStringArray
     offset: Integers
     length: Integers
-    part: npt.NDArray[np.int32]
+    part: Integers
 
     def origins(self, path: str) -> pa.StructArray:
         """Return the column `origin` of records of the file `path`."""
-        numbers = [pa.array(values) for values in (self.offset, self.length, self.part)]
+        numbers = [pa.array(values) for values in (self.offset, self.length, self.part.astype(np.int32))]
         columns = [_constant(path, len(self.offset)), self.place, *numbers]
         return pa.StructArray.from_arrays(columns, fields=list(ORIGIN))
 
@@ -145,13 +145,13 @@ class Places:
 def row_places(place: str, offsets: Integers) -> Places:
     """Return the places of records of length 1."""
     count = len(offsets)
-    return Places(_constant(place, count), offsets, np.ones(count, np.int64), np.zeros(count, np.int32))
+    return Places(_constant(place, count), offsets, np.ones(count, np.int64), np.zeros(count, np.int64))
 
 
 def places_of(places: Sequence[tuple[str, int, int, int]]) -> Places:
     """Return places given one by one: unit, offset, length, part."""
     place, offset, length, part = zip(*places, strict=True) if places else ((), (), (), ())
-    numbers = np.array(offset, np.int64), np.array(length, np.int64), np.array(part, np.int32)
+    numbers = np.array(offset, np.int64), np.array(length, np.int64), np.array(part, np.int64)
     return Places(pa.array(place, pa.large_string()), *numbers)
 
 

@@ -134,8 +134,11 @@ def read_jsonl_events(file: BinaryIO, name: str, reader: Reader) -> Iterator[Eve
     stored = _Stored(file, name)
     offset = 0
     for line, length in _lines(stored.blocks(), reader.max_record_bytes):
-        yield _event(line, length, offset, stored.place, reader)
+        event = _event(line, length, offset, stored.place, reader)
         offset += length
+        del line  # it may be long, and what reads the event may take its time
+        yield event
+        del event
     yield End(stored.place, offset)
     if stored.damage is not None:
         start, reason, detail = stored.damage
@@ -152,18 +155,27 @@ def _lines(blocks: Iterator[bytes], limit: int) -> Iterator[tuple[bytes | None, 
         while (end := block.find(b"\n", start)) >= 0:
             size += end + 1 - start
             if size <= limit:
-                yield b"".join([*held, block[start : end + 1]]), size
+                held.append(block[start : end + 1])
+                yield _emptied(held), size
             else:
+                held.clear()
                 yield None, size
-            held, size, start = [], 0, end + 1
+            size, start = 0, end + 1
         if start < len(block):
             size += len(block) - start
             if size <= limit:
                 held.append(block[start:])
             else:
-                held = []
+                held.clear()
     if size:
-        yield (b"".join(held) if size <= limit else None), size
+        yield (_emptied(held) if size <= limit else None), size
+
+
+def _emptied(parts: list[bytes]) -> bytes:
+    """Return `parts` as one, and keep none of them: a line may be long."""
+    line = parts[0] if len(parts) == 1 else b"".join(parts)
+    parts.clear()
+    return line
 
 
 def _event(line: bytes | None, length: int, offset: int, place: str, reader: Reader) -> Event:

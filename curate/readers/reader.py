@@ -17,6 +17,10 @@ from curate.configuration import ConfigurationError
 from curate.store import Store, StoreError
 from transforms.schema import BASE, CRAWLED_AT, documents, records
 
+MAX_RECORD_BYTES: Final = 64 << 20
+"""Default bound of a record: of its line, its file, the block of an archive and what it decodes to, or the strings and
+binary values of its row."""
+
 FORMATS: Final = ("warc", "jsonl", "parquet", "files")
 CLASHES: Final = ("error", "place")
 TYPES: Final[Mapping[str, pa.DataType]] = {
@@ -73,7 +77,7 @@ class Reader:
     licence: str | None = None
     on_clash: str = "error"
     excerpts: bool = True
-    max_record_bytes: int = 64 << 20
+    max_record_bytes: int = MAX_RECORD_BYTES
     max_damaged: str = field(default="0.5", metadata={"key": False})
     listing: Path | None = field(default=None, metadata={"key": False})
 
