@@ -59,10 +59,12 @@ class Arena:
             self.map = None
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Give the memory back; more than once does nothing."""
         self._unmap()
-        os.close(self.writing)
-        os.close(self.descriptor)
+        if self.writing >= 0:
+            os.close(self.writing)
+            os.close(self.descriptor)
+            self.writing = -1
 
 
 class ArenaReader:

@@ -151,6 +151,10 @@ class Crew:
         self._drop_nursery()
         self.arena.close()
 
+    def __del__(self) -> None:
+        if self.owner == os.getpid():  # a thread that ended without a word
+            self.close()
+
 
 class _Mine(threading.local):
     crew: Crew | None = None

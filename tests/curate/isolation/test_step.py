@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +184,18 @@ def test_forked_worker_leaves_the_child_of_its_parent_alone(tmp_path: Path, monk
     assert applied(shard, ["b"]).kept.num_rows == 1
     assert child_of(shard) != pid and alive(pid)
     parents.close()
+
+
+def test_thread_that_ends_takes_its_child_along(tmp_path: Path) -> None:
+    def work() -> int:
+        shard = guarded(tmp_path)
+        applied(shard, ["a"])
+        return child_of(shard)
+
+    with ThreadPoolExecutor(1) as pool:
+        pid = pool.submit(work).result()
+    gc.collect()
+    assert not alive(pid)
 
 
 def test_child_that_keeps_memory_is_replaced_between_batches(tmp_path: Path) -> None:
