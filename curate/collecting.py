@@ -52,6 +52,14 @@ def _unended(store: Store) -> Iterator[Alive]:
             yield Alive(run, float(events[0]["time"]), float(events[-1]["time"]))
 
 
+def unfinished_run(store: Store) -> str | None:
+    """Return the name of the last run of the store if it made no result: what it finished is named by nothing yet."""
+    runs = runs_in(store)
+    if not runs or any(event["event"] == "recipe" for event in events_of(store, runs[-1])):
+        return None
+    return runs[-1]
+
+
 def results_of(store: Store) -> dict[str, str]:
     """Return the folder of each result in `store` → the name of its recipe.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,7 +156,8 @@ class CompactJob:
                 digest = self.store.publish(samples, f"{folder}/samples.parquet")
                 files["samples.parquet"] = FileEntry(size, digest, sampled.rows, sampled.content, sampled.bytes)
         statistics = merge_all([kept_only(receipt.statistics) for receipt in receipts])
-        check_joined(item.label, receipts, entry, statistics)
+        texts = statistics["texts"]["count"] if "text" in self.schema.names else entry.rows
+        check_joined(item.label, receipts, entry, texts)
         publish_receipt(self.store, Receipt(item.key, self.name, {"shards": list(item.unit)}, files, statistics))
         return entry.rows or 0
 
@@ -208,15 +209,12 @@ def link_or_copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def check_joined(label: str, receipts: Sequence[Receipt], entry: FileEntry, statistics: Statistics) -> None:
-    """Raise unless a group holds what its shards held: rows, and the texts that are counted.
+def check_joined(label: str, receipts: Sequence[Receipt], entry: FileEntry, texts: int | None) -> None:
+    """Raise unless a group holds what its shards held: rows, and as many `texts` as are counted.
 
     Raises:
         ConservationError: it does not.
     """
     came = sum(receipt.files["part.parquet"].rows or 0 for receipt in receipts)
-    texts: Mapping[str, Any] = statistics.get("texts", {"count": came})
-    if not came == entry.rows == texts["count"]:
-        raise ConservationError(
-            f"{label}: {came:,} rows came in, {entry.rows:,} went out, {texts['count']:,} texts are counted"
-        )
+    if not came == entry.rows == texts:
+        raise ConservationError(f"{label}: {came:,} rows came in, {entry.rows:,} went out, {texts:,} texts are counted")

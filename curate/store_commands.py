@@ -15,6 +15,7 @@ from curate.collecting import (
     older_than_runs,
     refuse_while_running,
     results_of,
+    unfinished_run,
 )
 from curate.configuration import ConfigurationError
 from curate.finding import Place, Question, TokenPlace, find
@@ -38,6 +39,10 @@ def gc_command(store: Store, options: argparse.Namespace) -> int:
     found = older_than_runs(store, leftovers(store, kept, more))
     for line in listed(kept, found):
         print(line)
+    if found and (run := unfinished_run(store)) is not None:
+        print(
+            f"note: run {run} did not finish, and what it made is left over, too: to keep it, run it to its end first"
+        )
     if options.delete:
         collect(store, found, look)
     size = sum(leftover.entry.size for leftover in found)

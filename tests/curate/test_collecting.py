@@ -21,6 +21,7 @@ from curate.collecting import (
     older_than_runs,
     refuse_while_running,
     results_of,
+    unfinished_run,
 )
 from curate.command_line import main
 from curate.configuration import ConfigurationError
@@ -338,6 +339,20 @@ def test_gc_command_lists_without_delete_and_says_what_it_would_remove(
     assert "removed" in capsys.readouterr().out
     assert main(["gc", str(store)]) == 0
     assert "0 files, 0 bytes left over" in capsys.readouterr().out
+
+
+def test_gc_command_says_that_what_a_stopped_run_made_goes_too(
+    store: Path, inputs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(reached: str) -> None:
+        if reached.startswith("deduplicate-"):
+            raise KeyboardInterrupt
+
+    assert unfinished_run(Store(store)) is None
+    with pytest.raises(KeyboardInterrupt):
+        run(recipe(inputs, 5), store, name="least5", runner="local", failpoint=stop)
+    assert main(["gc", str(store)]) == 0
+    assert f"note: run {unfinished_run(Store(store))} did not finish" in capsys.readouterr().out
 
 
 def test_gc_with_a_damaged_manifest_of_a_kept_result_removes_nothing(store: Path) -> None:
