@@ -1,6 +1,6 @@
 """Who is a duplicate of whom, and who stays: the arithmetic of deduplication, without any choreography over shards.
 
-The order of calls: `text_digests` and keep-order keys → `exact_survivors`; band keys → `split_buckets` gives candidate
+The order of calls: `text_digests` and keep-order keys → `EqualTexts`; band keys → `split_buckets` gives candidate
 pairs; shingle sets → `jaccard_pairs`; pairs at or above the threshold are edges → `survivors` per component of edges.
 
 Invariants: every result depends on the content of the rows, not on their order of arrival or their partition. Each
@@ -11,7 +11,7 @@ most `cap` pairs per row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from transforms.kernels import kernel
 from transforms.many_digests import short_digests
 from transforms.minhash import Sets
+from transforms.schema import ID
 from transforms.segmentation import text_buffers
 
 Hashes = npt.NDArray[np.uint64]
@@ -67,25 +68,47 @@ def leading_bits(digests: pa.FixedSizeBinaryArray) -> Hashes:
     return _halves(digests)[:, 0].astype(np.uint64)
 
 
-def exact_survivors(
-    digests: pa.FixedSizeBinaryArray, order_keys: pa.LargeBinaryArray, groups: pa.Array[Any] | None = None
-) -> Indices:
-    """Return per row the row that stays in its place, or `STAYS`: of equal texts the lowest order key stays.
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """Rows whose text stays elsewhere: their places, and for each the document that stays and its id."""
 
-    `groups` is the column of `within=`: only rows of one group are compared; nulls are a group of their own. All rows
-    of one digest must be here.
+    rows: Indices
+    keepers: Indices
+    ids: pa.FixedSizeBinaryArray
+
+
+class EqualTexts:
+    """Finds equal texts in a stream that is ordered by (digest, group, order key): of each group the first row stays.
+
+    Whatever the batches, and however many rows have one text: what is carried from one batch to the next is one row.
     """
-    halves = _halves(digests)
-    columns = [halves[:, 1], halves[:, 0], *([] if groups is None else [_codes(groups)])]
-    texts, sizes = _numbered(columns)
-    several = np.flatnonzero(sizes[texts] > 1)
-    table = pa.table({"text": pa.array(texts[several]), "key": order_keys.take(pa.array(several, pa.int64()))})
-    ordered = several[np.asarray(pc.sort_indices(table, sort_keys=[("text", "ascending"), ("key", "ascending")]))]
-    keeper = np.full(len(digests), STAYS, np.int64)
-    first = _borders(texts[ordered])
-    keeper[ordered] = np.repeat(ordered[first[:-1]], np.diff(first))
-    keeper[ordered[first[:-1]]] = STAYS
-    return keeper
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, Any, int, bytes] | None = None  # digest and group, then who stays of these
+
+    def find(
+        self,
+        digests: pa.FixedSizeBinaryArray,
+        groups: pa.LargeBinaryArray,
+        order_keys: pa.LargeBinaryArray,
+        documents: Indices,
+    ) -> Equal:
+        """Return which of the next rows equal one that stays; there is one row at least.
+
+        `groups` is the column of `within=`, encoded (see `order_key.encode_column`): only rows of one group are
+        compared. `order_keys` end with the id of the document.
+        """
+        ids = pc.binary_slice(order_keys, -16).cast(ID)
+        new = np.concatenate([[True], _differs(digests) | _differs(groups)])
+        new[0] = self._last is None or (digests[0].as_py(), groups[0].as_py()) != self._last[:2]
+        starts, group = np.flatnonzero(new), np.cumsum(new)  # 0: the group that the last batch ended with
+        carried = (0, bytes(16)) if self._last is None else self._last[2:]
+        keepers = np.concatenate([[carried[0]], documents[starts]])
+        keeper_ids = pa.concat_arrays([pa.array([carried[1]], ID), ids.take(pa.array(starts))])
+        stays = (int(keepers[group[-1]]), keeper_ids[int(group[-1])].as_py())
+        self._last = (digests[-1].as_py(), groups[-1].as_py(), *stays)
+        rows = np.flatnonzero(~new)
+        return Equal(rows, keepers[group[rows]], keeper_ids.take(pa.array(group[rows])))
 
 
 def split_buckets(keys: Hashes, splits: Hashes, order: Hashes, documents: Indices, cap: int) -> Candidates:
@@ -156,22 +179,10 @@ def _halves(digests: pa.FixedSizeBinaryArray) -> npt.NDArray[Any]:
     return np.frombuffer(content, ">u8", 2 * len(digests), digests.offset * 16).reshape(-1, 2)
 
 
-def _codes(groups: Any) -> npt.NDArray[Any]:
-    """Return a number per value, equal where values are; null is a value."""
-    plain = groups.dictionary_decode() if pa.types.is_dictionary(groups.type) else groups
-    return np.asarray(plain.dictionary_encode(null_encoding="encode").indices)
-
-
-def _numbered(columns: Sequence[npt.NDArray[Any]]) -> tuple[Indices, Indices]:
-    """Number the distinct rows of `columns`: the number of each row, and the size of each number's group."""
-    rows = np.lexsort(columns)
-    new = np.zeros(len(rows), np.bool_)
-    for column in columns:
-        ordered = column[rows]
-        new[1:] |= ordered[1:] != ordered[:-1]
-    numbers = np.empty(len(rows), np.int64)
-    numbers[rows] = np.cumsum(new)
-    return numbers, np.bincount(numbers).astype(np.int64)
+def _differs(column: pa.Array[Any]) -> npt.NDArray[np.bool_]:
+    """Return for each value but the first whether it differs from the one before."""
+    differs: Any = pc.not_equal(column[1:], column[:-1])
+    return np.asarray(differs.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _borders(ordered: npt.NDArray[Any]) -> Indices:

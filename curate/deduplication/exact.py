@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from curate.deduplication.plan import DIGESTS, GONE, KEEPERS, LEADING, VERDICTS, Plan, Refs, not_empty
 from curate.exchange import partition_of
@@ -20,9 +17,8 @@ from curate.jobs import Item, Resources, Spooled, publish_files
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.store import Store
 from curate.writer import write_parquet
-from transforms.duplicates import leading_bits, text_digests
+from transforms.duplicates import EqualTexts, leading_bits, text_digests
 from transforms.order_key import order_keys
-from transforms.schema import ID
 
 
 def digests_exchange(plan: Plan) -> Exchange:
@@ -111,12 +107,12 @@ class ExactJob:
         wanted = [verdicts_exchange(self.plan)]
         if self.plan.method is not None:
             wanted = [gone_exchange(self.plan), keepers_exchange(self.plan)]
-        groups, rows = _Groups(), 0
+        texts, rows = EqualTexts(), 0
         with ExitStack() as stack:
             collectors = [stack.enter_context(exchange.collect(len(wanted))) for exchange in wanted]
             for batch in self.digests.batches(item.unit):
                 rows += batch.num_rows
-                found = groups.not_first(batch)
+                found = _gone(texts, batch)
                 for collector in collectors:
                     self._collect(collector, found)
             files = {collector.exchange.file: collector.finish() for collector in collectors}
@@ -134,35 +130,9 @@ class ExactJob:
         collector.add(pa.RecordBatch.from_arrays(columns, schema=schema), self.plan.by_shard(refs))
 
 
-class _Groups:
-    """Groups of equal texts in a stream that is ordered by (digest, group, keep order)."""
-
-    def __init__(self) -> None:
-        self._last: tuple[Any, Any, int, bytes] | None = None  # digest, group, first document of the group, its id
-
-    def not_first(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return, as rows of `KEEPERS`, the documents that are not the first of their group."""
-        refs = batch.column("ref").to_numpy()
-        ids = pc.binary_slice(batch.column("order"), -16).cast(ID)
-        new = np.ones(batch.num_rows, np.bool_)
-        digests, groups = batch.column("digest"), batch.column("group")
-        new[1:] = _differs(digests) | _differs(groups)
-        if self._last is not None and (digests[0].as_py(), groups[0].as_py()) == self._last[:2]:
-            new[0] = False
-        starts = np.flatnonzero(new)
-        group = np.cumsum(new) - 1  # -1: of the group that the last batch ended with
-        carried = (0, bytes(16)) if self._last is None else self._last[2:]
-        keepers = np.concatenate([[carried[0]], refs[starts]])[group + 1]
-        keeper_ids = pa.concat_arrays([pa.array([carried[1]], ID), ids.take(pa.array(starts))])
-        last = batch.num_rows - 1
-        keeper = (int(keepers[last]), keeper_ids[group[last] + 1].as_py())
-        self._last = (digests[last].as_py(), groups[last].as_py(), *keeper)
-        rows = np.flatnonzero(~new)
-        arrays = [keepers[rows], refs[rows]]
-        columns = [*(pa.array(array) for array in arrays), keeper_ids.take(pa.array(group[rows] + 1))]
-        return pa.RecordBatch.from_arrays(columns, schema=KEEPERS)
-
-
-def _differs(column: pa.Array) -> Any:
-    """Return for each value but the first whether it differs from the one before."""
-    return pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+def _gone(texts: EqualTexts, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return, as rows of `KEEPERS`, the documents of the next `batch` whose text stays elsewhere."""
+    digests, groups, orders, refs = (batch.column(name) for name in DIGESTS.names)
+    equal = texts.find(digests, groups, orders, refs.to_numpy())
+    columns = [pa.array(equal.keepers), refs.take(pa.array(equal.rows)), equal.ids]
+    return pa.RecordBatch.from_arrays(columns, schema=KEEPERS)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from transforms.duplicates import (
     STAYS,
     Candidates,
-    exact_survivors,
+    EqualTexts,
     jaccard_pairs,
     leading_bits,
     split_buckets,
@@ -84,34 +85,44 @@ def test_text_digests_are_blake3_of_utf8() -> None:
     assert len(text_digests(array([]))) == 0
 
 
+def equal_texts(
+    digests: pa.FixedSizeBinaryArray, keys: pa.LargeBinaryArray, groups: pa.LargeBinaryArray, cuts: Sequence[int] = ()
+) -> npt.NDArray[np.int64]:
+    """Return per row the row that stays in its place, or `STAYS`; the sorted rows are fed in pieces cut at `cuts`."""
+    order = sorted(range(len(digests)), key=lambda i: (digests[i].as_py(), groups[i].as_py(), keys[i].as_py()))
+    keeper, texts = np.full(len(digests), STAYS, np.int64), EqualTexts()
+    edges = sorted({0, len(order), *(cut % (len(order) + 1) for cut in cuts)})
+    for first, last in itertools.pairwise(edges):
+        rows = pa.array(order[first:last], pa.int64())
+        found = texts.find(digests.take(rows), groups.take(rows), keys.take(rows), rows.to_numpy())
+        keeper[rows.to_numpy()[found.rows]] = found.keepers
+        assert found.ids.to_pylist() == [keys[int(row)].as_py()[-16:] for row in found.keepers]
+    return keeper
+
+
 @settings(deadline=None, derandomize=True)
 @given(
-    rows=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["en", "de", None]), st.binary(max_size=2))),
-    data=st.data(),
+    rows=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([b"en", b"de", b""]), st.binary(max_size=2))),
+    cuts=st.lists(st.integers(0, 30), max_size=4),
 )
-def test_exact_survivors_of_any_rows_are_the_lowest_keys(
-    rows: list[tuple[str, str | None, bytes]], data: st.DataObject
+def test_equal_texts_of_any_rows_and_batches_go_for_the_lowest_key(
+    rows: list[tuple[str, bytes, bytes]], cuts: list[int]
 ) -> None:
-    rows = [(text, group, key + bytes([i])) for i, (text, group, key) in enumerate(rows)]
-    digests, groups = text_digests(array([row[0] for row in rows])), pa.array([row[1] for row in rows], pa.string())
-    keys = pa.array([row[2] for row in rows], pa.large_binary())
-    for within in (groups, groups.dictionary_encode(), None):
-        keeper = exact_survivors(digests, keys, within)
-        for i, (text, group, _) in enumerate(rows):
-            same = [j for j, row in enumerate(rows) if row[0] == text and (within is None or row[1] == group)]
-            first = min(same, key=lambda j: rows[j][2])
-            assert keeper[i] == (STAYS if first == i else first)
-
-
-def test_exact_survivors_of_a_slice_ignore_the_rest() -> None:
-    digests = text_digests(array(["x", "a", "b", "a"])).slice(1)
-    assert exact_survivors(digests, pa.array([b"2", b"3", b"1"], pa.large_binary())).tolist() == [2, STAYS, STAYS]
+    digests, groups = (
+        text_digests(array([row[0] for row in rows])),
+        pa.array([row[1] for row in rows], pa.large_binary()),
+    )
+    keys = [key + i.to_bytes(16, "big") for i, (_, _, key) in enumerate(rows)]
+    keeper = equal_texts(digests, pa.array(keys, pa.large_binary()), groups, cuts)
+    for i, (text, group, _) in enumerate(rows):
+        first = min((j for j, row in enumerate(rows) if row[:2] == (text, group)), key=lambda j: keys[j])
+        assert keeper[i] == (STAYS if first == i else first)
 
 
 def test_digests_alike_in_one_half_are_different_texts() -> None:
     digests = pa.array([b"a" * 8 + b"b" * 8, b"a" * 16, b"b" * 16, b"a" * 16], pa.binary(16))
-    keys = pa.array([b"1", b"2", b"3", b"4"], pa.large_binary())
-    assert exact_survivors(digests, keys).tolist() == [STAYS, STAYS, STAYS, 1]
+    keys = pa.array([bytes([i]) * 16 for i in range(4)], pa.large_binary())
+    assert equal_texts(digests, keys, pa.array([b""] * 4, pa.large_binary())).tolist() == [STAYS, STAYS, STAYS, 1]
 
 
 def test_leading_bits_order_as_digests_do() -> None:
@@ -316,7 +327,7 @@ def rank_of(batch: pa.RecordBatch, prefer: tuple[str, ...]) -> list[int]:
 def deduplicated(batch: pa.RecordBatch, minhash: MinHash, prefer: tuple[str, ...]) -> Run:
     """Compose the stages as the engine does: exact, bands, candidates, verification, verdict."""
     keys = order_keys(batch, prefer, ["corpus"])
-    exact = exact_survivors(text_digests(batch.column("text")), keys)
+    exact = equal_texts(text_digests(batch.column("text")), keys, pa.array([b""] * len(keys), pa.large_binary()))
     left = np.flatnonzero(exact == STAYS)
     text = batch.column("text").take(pa.array(left))
     rank = np.empty(batch.num_rows, np.int64)
