@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from curate import Outputs, deduplicate, gathering, read_jsonl
+from curate.collecting import results_of
 from curate.gathered import Receipts, held
 from curate.gathering import gather
 from curate.jobs import Item, Job, TaskError
 from curate.ledger import SAMPLES
+from curate.leftovers import leftovers
 from curate.receipts import LISTED_FROM, FileEntry, Receipt, finished, publish_receipt, shard_folder
 from curate.runners import run_item
 from curate.samples import Samples
@@ -153,6 +155,12 @@ def test_dataset_of_many_shards_has_the_files_of_one_gathered_at_once(
     assert verify(tmp_path / "tree").problems == []
     run_on(outputs(tmp_path / "in"), tmp_path / "tree")
     assert [event for event in journal(tmp_path / "tree") if event["event"] == "task"] == []
+    store = Store(tmp_path / "tree")
+    kept = list(results_of(store))
+    assert [found for found in leftovers(store, kept) if "spool" not in found.name] == []  # gc keeps the nodes
+    assert {name.split("/")[1] for name in other if name.endswith("merged.json")} <= {
+        found.name.split("/")[1] for found in leftovers(store, kept, ["inner"])
+    }
 
 
 def test_node_of_a_tree_that_is_damaged_is_found_by_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
