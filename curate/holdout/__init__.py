@@ -79,7 +79,7 @@ class HoldingOut:
         )
 
     def _train(self, plan: Plan) -> Receipts:
-        leaves = LeavesTraining(plan.index(), plan.method, plan.schema)
+        leaves = LeavesTraining(plan.store, plan.task_key("index", 0), plan.method, plan.schema)
         items = [
             Item(plan.task_key(TRAIN, unit), f"{TRAIN} {unit}", ShardUnit(shard))
             for unit, shard in enumerate(plan.shards)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -13,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from curate.holdout.plan import HELD
+from curate.parts import checked_file
 from curate.stages import fit_to
-from curate.store import StoredFile
+from curate.store import Store
 from transforms.duplicates import text_digests
 from transforms.exact import decimal_text
 from transforms.hold_out import NONE, Nearness, index_sets, nearest
@@ -39,9 +39,13 @@ class Held:
 
 
 @lru_cache(maxsize=2)
-def load_held(path: Path | StoredFile, threshold: Fraction | None) -> Held:
-    """Return what the index file holds, made ready once per process."""
-    table = pq.read_table(path, schema=HELD)
+def load_held(store: Store, key: str, threshold: Fraction | None) -> Held:
+    """Return what the index of the shard `key` holds, checked and made ready once per process.
+
+    Raises:
+        StoreError: the file is missing or damaged.
+    """
+    table = pq.read_table(checked_file(store, key, "index.parquet"), schema=HELD)
     ids = table.column("id").to_pylist()
     by_text: dict[bytes, bytes] = {}
     for digest, identity in zip(table.column("digest").to_pylist(), ids, strict=True):
@@ -60,10 +64,11 @@ def load_held(path: Path | StoredFile, threshold: Fraction | None) -> Held:
 class LeavesTraining:
     """Drops what is held out, what is equal to it and what is nearer to it than `method` allows.
 
-    The outcome for a document depends on it and on the index at `path` alone.
+    The outcome for a document depends on it and on the index in the shard `key` alone.
     """
 
-    path: Path | StoredFile
+    store: Store
+    key: str
     method: MinHash | None
     schema: pa.Schema
     version: ClassVar[int] = 1
@@ -75,7 +80,7 @@ class LeavesTraining:
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Drop what must not be trained on."""
-        held = load_held(self.path, None if self.method is None else self.method.ratio)
+        held = load_held(self.store, self.key, None if self.method is None else self.method.ratio)
         ids, digests = batch.column("id").to_pylist(), text_digests(batch.column("text")).to_pylist()
         verdicts: dict[int, dict[str, Any]] = {}
         for row, (identity, digest) in enumerate(zip(ids, digests, strict=True)):

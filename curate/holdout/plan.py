@@ -14,9 +14,8 @@ from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits
 from curate.jobs import Resources
 from curate.parts import BATCH_BYTES, checked_file
-from curate.receipts import shard_folder
 from curate.regroup import Exchange, memory_of
-from curate.store import Store, StoredFile
+from curate.store import Store
 from transforms.hold_out import Limit
 from transforms.minhash import MinHash
 from transforms.schema import ID
@@ -92,7 +91,3 @@ class Plan:
             StoreError: it is missing or damaged.
         """
         return checked_file(self.store, self.task_key(task, unit), name)
-
-    def index(self) -> StoredFile:
-        """Return the file of what training is compared with."""
-        return self.store.file(f"{shard_folder(self.task_key('index', 0))}/index.parquet")
