@@ -76,6 +76,13 @@ class Progress:
         return ", ".join(parts)
 
 
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Write a line that stays, in place of the one that rewrites itself on a terminal."""
+    stream = stream or sys.stderr
+    stream.write(f"\r\x1b[2K{text}\n" if stream.isatty() else f"{text}\n")
+    stream.flush()
+
+
 def clock(seconds: float) -> str:
     """Return a duration as "4.2 s", "3:07" or "2:05:00"."""
     if seconds < 60:

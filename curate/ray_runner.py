@@ -19,6 +19,7 @@ from typing import Any, Final
 from curate.clusters import Connection, StartedRay, end_workers, exit_of, read_last_words
 from curate.jobs import Item, Job, Resources, TaskError, resources_of
 from curate.nodes import Node, capacity, no_room
+from curate.progress import clock, say
 from curate.ray_worker import Began, Shipped, run_shipped
 from curate.retries import RETRIES, Retries
 from curate.runners import SILENT, Attempt, Failed, Log, failure
@@ -164,6 +165,7 @@ class _Flight:
         elif not self.told:
             self.told = True
             self.log.write("waiting", job=self.job.name, needs=str(self.need), nodes=[str(node) for node in nodes])
+            say(f"{self.job.name}: no node has {self.need}; waiting for one")
         return room
 
     def _look(self) -> None:
@@ -172,9 +174,11 @@ class _Flight:
         if self.nodes is not None:
             for node in set(nodes) - set(self.nodes):
                 self.log.write("node", change="joined", node=node.id, host=node.host, has=str(node))
+                say(f"a node joined: {node}")
                 self.runner.connection.greet(node)
             for node in set(self.nodes) - set(nodes):
                 self.log.write("node", change="left", node=node.id, host=node.host, has=str(node))
+                say(f"a node was lost: {node}; what it ran is run again")
         self.nodes = nodes
 
     # --- landing ---------------------------------------------------------------------------------------------------
@@ -242,6 +246,8 @@ class _Flight:
             raise TaskError(self._gave_up(attempt, loss), **details) from error
         wait = retries.wait(attempt.losses)
         self.log.write("lost", **details, again_in=wait)
+        if not loss.node:  # a node is told once, not for each of its tasks
+            say(f"{self._place(attempt)}: lost its worker ({loss.exit}), again in {clock(wait)}")
         heapq.heappush(self.again, _Due(time.monotonic() + wait, attempt.losses, attempt))
 
     def _what_is_known(self, ray: types.ModuleType, attempt: _Try, error: Exception) -> _Loss:

@@ -97,6 +97,7 @@ def test_run_loses_a_node_and_gains_one_and_makes_each_shard_once(
     out, errors = child.communicate(timeout=120)
     cluster.remove_node(third)
     assert child.returncode == 0, errors
+    assert errors.count("a node was lost: ") == 1
     lost = seen(store, "lost")
     assert lost and {event["node"] for event in lost} <= {second.node_id}
     assert all(event["exit"].startswith("NodeDiedError") for event in lost)

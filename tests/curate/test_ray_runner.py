@@ -37,7 +37,9 @@ def runner_on(shared: RayRunner, told: Told | None = None, most: int | None = No
     return RayRunner(shared.connection, most, told or Told(), QUICK)
 
 
-def test_task_that_loses_its_worker_twice_is_run_again_and_told(ray_here: RayRunner, tmp_path: Path) -> None:
+def test_task_that_loses_its_worker_twice_is_run_again_and_told(
+    ray_here: RayRunner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     told = Told()
     done = list(runner_on(ray_here, told).run(Acting(tmp_path), items("crash 2", "number 5")))
     assert labels(done) == ["item 0", "item 1"]
@@ -48,6 +50,7 @@ def test_task_that_loses_its_worker_twice_is_run_again_and_told(ray_here: RayRun
     assert [event["again_in"] for event in lost] == [0.05, 0.1]
     assert all(event["pid"] and event["host"] and event["exit"].startswith("WorkerCrashedError: ") for event in lost)
     assert "last words of item 0" in told.kept[lost[0]["log"]]
+    assert capsys.readouterr().err.count("acting, item 0: lost its worker (WorkerCrashedError: ") == 2
     assert marks(tmp_path).count("ran item 1") == 1
 
 
