@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from curate.configuration import ConfigurationError
-from curate.readers.reader import Column, Reader, declared_columns, source_root
+from curate.readers.reader import MAX_RECORD_BYTES, Column, Reader, declared_columns, source_root
 from curate.store import Store
 from transforms.benchmark_items import Benchmark
 from transforms.contamination import Decontaminate
@@ -210,6 +210,7 @@ def read_warc(
     licence: str | None = None,
     excerpts: bool = True,
     on_clash: str = "error",
+    max_record_bytes: int = MAX_RECORD_BYTES,
     max_damaged: float = 0.5,
     listing: str | Path | None = None,
 ) -> Dataset:
@@ -224,6 +225,7 @@ def read_warc(
         licence: SPDX id asserted for the whole source.
         excerpts: False forbids showing this source's texts in samples and pages.
         on_clash: "error", or "place" to tell apart different records that share a WARC-Record-ID.
+        max_record_bytes: longer records, and payloads that decode to more, are dropped as "record too large".
         max_damaged: largest share of the source's bytes that may lie in gaps; more stops the run.
         listing: file that pins the files by size and checksum, as `curate list` writes it: nothing is hashed before the
             run, and a file that is not the listed one is an error.
@@ -236,6 +238,7 @@ def read_warc(
         licence=licence,
         excerpts=excerpts,
         on_clash=on_clash,
+        max_record_bytes=max_record_bytes,
         max_damaged=str(max_damaged),
         listing=_path(listing),
     )
@@ -252,11 +255,12 @@ def read_jsonl(
     licence: str | None = None,
     excerpts: bool = True,
     on_clash: str = "error",
+    max_record_bytes: int = MAX_RECORD_BYTES,
     max_damaged: float = 0.5,
     listing: str | Path | None = None,
 ) -> Dataset:
     """Read JSON lines (plain, .gz, .zst) below `root`; further arguments as in `read_parquet`."""
-    given = (tuple(ignore), licence, on_clash, excerpts)
+    given = (tuple(ignore), licence, on_clash, excerpts, max_record_bytes)
     return _read_rows("jsonl", source_root(root), pattern, source, columns, given, max_damaged, listing)
 
 
@@ -270,6 +274,7 @@ def read_parquet(
     licence: str | None = None,
     excerpts: bool = True,
     on_clash: str = "error",
+    max_record_bytes: int = MAX_RECORD_BYTES,
     max_damaged: float = 0.5,
     listing: str | Path | None = None,
 ) -> Dataset:
@@ -285,10 +290,12 @@ def read_parquet(
         licence: SPDX id asserted for the whole source.
         excerpts: False forbids showing this source's texts in samples and pages.
         on_clash: "error", or "place" to tell apart different records that share a key.
+        max_record_bytes: longer lines, files, or rows by their strings and binary values, are dropped as "record too
+            large". What a task needs of memory follows from it (`DocumentJob.resources`).
         max_damaged: largest share of the source's bytes or rows that may lie in gaps; more stops the run.
         listing: as in `read_warc`.
     """
-    given = (tuple(ignore), licence, on_clash, excerpts)
+    given = (tuple(ignore), licence, on_clash, excerpts, max_record_bytes)
     return _read_rows("parquet", source_root(root), pattern, source, columns, given, max_damaged, listing)
 
 
@@ -298,7 +305,7 @@ def _read_rows(
     pattern: str,
     source: str,
     columns: Mapping[str, str | Column] | None,
-    given: tuple[tuple[str, ...], str | None, str, bool],
+    given: tuple[tuple[str, ...], str | None, str, bool, int],
     max_damaged: float,
     listing: str | Path | None,
 ) -> Dataset:
@@ -314,6 +321,7 @@ def read_files(
     source: str,
     licence: str | None = None,
     excerpts: bool = True,
+    max_record_bytes: int = MAX_RECORD_BYTES,
     max_damaged: float = 0.5,
     listing: str | Path | None = None,
 ) -> Dataset:
@@ -325,6 +333,7 @@ def read_files(
         source,
         licence=licence,
         excerpts=excerpts,
+        max_record_bytes=max_record_bytes,
         max_damaged=str(max_damaged),
         listing=_path(listing),
     )

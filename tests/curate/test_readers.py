@@ -165,8 +165,12 @@ def test_line_nested_as_deep_as_allowed_is_read_and_brackets_in_strings_do_not_c
     assert loss[0] == "nested too deep"
 
 
+@pytest.mark.parametrize("block", [60, 1 << 20])
 @pytest.mark.parametrize("size", [99, 100, 101, 5000])
-def test_line_above_the_limit_is_refused_with_its_size(tmp_path: Path, size: int) -> None:
+def test_line_above_the_limit_is_refused_with_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, block: int
+) -> None:
+    monkeypatch.setattr(jsonl_module, "BLOCK", block)
     line = b'{"text":"' + b"x" * (size - len(b'{"text":""}\n')) + b'"}\n'
     events = read(tmp_path / "f.jsonl", b'{"text":"a"}\n' + line + b'{"text":"b"}', reader_of(max_record_bytes=100))
     assert [text for text in texts(events) if len(text) < 5] == ["a", "b"]
