@@ -19,6 +19,7 @@ import zstandard
 
 from curate.caches.cache import TokenCache
 from curate.command_line import main
+from curate.digests import text_digest
 
 PAGE = Path(__file__).parents[2] / "docs" / "takedown.md"
 TEXT = "In the year of the flood the seventh windmill was sold to a baker, who kept his geese in the mill loft."
@@ -161,3 +162,42 @@ def test_page_nothing_of_the_text_is_left_in_the_store(followed: tuple[Path, lis
 def test_page_verify_is_clean(followed: tuple[Path, list[tuple[str, int, str]]]) -> None:
     (verified,) = (said for command, _, said in followed[1] if command.startswith("curate verify"))
     assert verified.splitlines()[-1].endswith("0 problems")
+
+
+def test_nothing_of_a_withdrawn_page_is_left_where_archives_are_extracted(tmp_path: Path) -> None:
+    """By URL before there is text, or by digest right after: shards of extraction hold nothing of it either."""
+    from curate import Outputs, deduplicate, read_warc
+    from curate.collecting import collect
+    from curate.leftovers import INNER, JOURNALS, leftovers
+    from curate.run import run
+    from curate.store import Store
+    from transforms import ExtractText, MaskPII, NormalizeText, WithdrawList
+
+    pages = Path(__file__).parents[1] / "golden" / "inputs" / "pages"
+    kept, listed = tmp_path / "store", tmp_path / "list.jsonl"
+
+    def recipe() -> Outputs:
+        withdraws = WithdrawList(listed)
+        steps = (ExtractText(), withdraws) if "digest" in listed.read_text() else (withdraws, ExtractText())
+        read = read_warc(pages, "*.warc", source="pages").apply(*steps)
+        return Outputs(unique=deduplicate(read.apply(NormalizeText(), MaskPII(), name="pages")))
+
+    listed.write_text("")
+    first = run(recipe(), kept, runner="local")
+    stages = {dataset.name: dataset for dataset in first.stages}
+    rows = [row for batch in stages["read pages"].batches() for row in batch.to_pylist()]
+    light, harbour = (next(row for row in rows if row["url"].endswith(name)) for name in ("/light", "/hafen"))
+    named = [({"url": light["url"]}, light), ({"text_digest": text_digest(harbour["text"]).hex()}, harbour)]
+    for line, row in named:
+        listed.write_text(json.dumps({**line, "reason": "r", "date": "2026-11-30"}) + "\n")
+        result = run(recipe(), kept, runner="local")
+        store = Store(kept)
+        collect(store, leftovers(store, [result.name], (INNER, JOURNALS)))
+        words = row["text"].split()
+        pieces = [" ".join(words[n : n + 4]).encode() for n in range(len(words) - 3)]
+        shared = [other["text"] for other in rows if other is not row]
+        own = [piece for piece in pieces if not any(piece.decode() in " ".join(text.split()) for text in shared)]
+        assert len(own) > 10
+        left = {name for name, content in _contents(kept) if any(piece in content for piece in own)}
+        assert left == set()
+        assert result.outputs["unique"].rows == first.outputs["unique"].rows - 1

@@ -39,8 +39,9 @@ def _texts(store: Store) -> list[str]:
     return sorted(f"{place.kind} {place.dataset.name}" for place in found if isinstance(place, Place))
 
 
-def test_take_down_on_s3_goes_as_on_a_local_folder(endpoint: str, tmp_path: Path) -> None:
-    for number in range(3):
+@pytest.mark.parametrize("files", [1, 3])  # a shard that is linked, shards that are joined
+def test_take_down_on_s3_goes_as_on_a_local_folder(endpoint: str, tmp_path: Path, files: int) -> None:
+    for number in range(files):
         lines = [
             {"url": f"https://a.example/{number}/{n}", "text": f"This is number {n} of {number}."} for n in range(5)
         ]
@@ -51,7 +52,7 @@ def test_take_down_on_s3_goes_as_on_a_local_folder(endpoint: str, tmp_path: Path
     assert first[0].digest == first[1].digest
     assert _texts(stores[0]) == _texts(stores[1])
     (tmp_path / "list.jsonl").write_text(
-        "".join(f'{{"url": "http://a.example/{n}/3", "reason": "r", "date": "2026-11-30"}}\n' for n in range(3)),
+        "".join(f'{{"url": "http://a.example/{n}/3", "reason": "r", "date": "2026-11-30"}}\n' for n in range(files)),
         "utf-8",
     )
     for store in stores:
