@@ -42,6 +42,15 @@ class Shape:
     key: tuple[str, ...]
     partitions: int
 
+    def __post_init__(self) -> None:
+        """Check the number of partitions.
+
+        Raises:
+            ValueError: there are none, or more than fit into 16 bits.
+        """
+        if not 1 <= self.partitions <= 1 << 16:
+            raise ValueError(f"an exchange file has 1 to {1 << 16:,} partitions: got {self.partitions:,}")
+
     def described(self) -> dict[str, Any]:
         """Return the shape as it stands in a footer."""
         columns = [[field.name, str(field.type)] for field in self.schema]

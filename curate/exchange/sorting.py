@@ -32,11 +32,12 @@ def sort_order(rows: pa.RecordBatch, key: Sequence[str], before: Sequence[npt.ND
     columns = [*before, *(number for name in key for number in _numbers(rows.column(name), name))]
     if not columns or _in_order(columns):
         return None
-    first = np.argsort(columns[0], kind="stable")
-    led = columns[0][first]
-    if len(columns) > 1 and (led[1:] == led[:-1]).any():
-        first = np.lexsort(columns[::-1])
-    return np.asarray(first, np.int64)
+    if not before:  # digests differ in their first bytes already
+        first = np.argsort(columns[0], kind="stable")
+        led = columns[0][first]
+        if len(columns) == 1 or not (led[1:] == led[:-1]).any():
+            return np.asarray(first, np.int64)
+    return np.asarray(np.lexsort(columns[::-1]), np.int64)
 
 
 def take_rows(rows: pa.RecordBatch, order: Integers | None) -> pa.RecordBatch:

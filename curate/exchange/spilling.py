@@ -74,7 +74,7 @@ class ExchangeWriter:
         rows = pa.concat_batches([batch for batch, _ in self._pending])
         partition = np.concatenate([numbers for _, numbers in self._pending])
         self._pending, self._held = [], 0
-        order = sort_order(rows, self.shape.key, [partition])
+        order = sort_order(rows, self.shape.key, [partition.astype(np.uint16)])  # numpy sorts 16 bits by radix
         rows = take_rows(rows, order)
         for number, first, last in borders(partition if order is None else partition[order]):
             yield number, iter([rows.slice(first, last - first)])
