@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from curate import Dataset, Outputs, deduplicate, read_jsonl, read_warc
 from curate.accounting import ConservationError
-from curate.compaction import Compact, CompactJob, Shard, check_joined, group_key, groups_of
+from curate.compaction import Compact, CompactJob, Shard, check_joined, group_key, groups_of, measured
 from curate.digests import digest_json
 from curate.jobs import Item, TaskError
 from curate.receipts import FileEntry, Receipt, read_receipt, shard_folder
@@ -227,6 +227,13 @@ def test_planner_compacts_each_document_wise_input_once(tmp_path: Path) -> None:
 
 def _put(store: Store, key: str, receipt: Receipt) -> None:
     store.publish_bytes((json.dumps(receipt.to_json()) + "\n").encode(), f"{shard_folder(key)}/receipt.json")
+
+
+def test_shards_of_format_1_are_measured(result: Result, store: Path) -> None:
+    notes = _named(result)["notes"]
+    sizes = {shard["key"]: shard["logical"] for shard in notes.shards()}
+    assert {key: measured(Store(store), key) for key in sizes} == sizes
+    assert min(sizes.values()) > 0
 
 
 def test_sample_is_taken_after_documents_are_withdrawn(tmp_path: Path) -> None:
