@@ -1,11 +1,12 @@
-"""What the engine itself costs: per task in this process and on Ray, and per document of a cheap transform.
+"""What the engine itself costs: per task in this process and on Ray, per document of a cheap transform, and of none.
 
-Run `python -m benchmarks.engine [--size small|full] [--no-ray] [--no-peers]`. Tasks are shards of one short document
-each (read, kept, published: three files, each synced twice); their cost is the time between the ends of two of them.
-The stream is one Parquet file through a filter by a column, once by the engine, which digests, counts and samples
-every document, once by datatrove's reader, filter and writer, which do not, and once by pyarrow alone. Times are wall
-clock, the best of several runs. In full size `benchmarks.engine_scale` goes from 10 to 10,000 shards. The last line is
-JSON; the exit status is 1 when a check fails.
+Run `python -m benchmarks.engine [--part tasks|stream] [--size small|full] [--no-ray] [--no-peers]`. Tasks are shards of
+one short document each (read, kept, published: three files, each synced twice); their cost is the time between the ends
+of two of them. The filter is one Parquet file through a filter by a column, once by the engine, which digests, counts
+and samples every document, once by datatrove's reader, filter and writer, which do not, and once by pyarrow alone.
+Their times are wall clock, the best of several runs. In full size `benchmarks.engine_scale` goes from 10 to 10,000
+shards. The stream is text through a transform that changes nothing, beside a plain loop that hashes as well:
+`benchmarks.engine_stream`. The last line is JSON; the exit status is 1 when a check fails.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.engine_scale import scale_report
+from benchmarks.engine_stream import LENGTH, MOST, STREAM_SIZES, stream_report
 from curate import Column, Outputs, deduplicate, field, read_jsonl, read_parquet
 from curate.run import Result, run
 from transforms.minhash import MinHash
@@ -201,19 +203,16 @@ def measure_stream(work: Path, size: Size, peers: bool) -> dict[str, Any]:
     return {"rates": rates, "kept": kept, "with deduplication": size.documents / again}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, and return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--no-ray", action="store_true")
-    parser.add_argument("--no-peers", action="store_true")
-    given = parser.parse_args(arguments)
-    size = SIZES[given.size]
-    with work_folder() as work:
-        local = seconds_per_task(work, size.shards, size.repeats, "local")
-        reuse = seconds_to_reuse(work, size.shards)
-        on_ray = None if given.no_ray else seconds_per_task(work, size.shards, size.repeats, "ray")
-        stream = measure_stream(work, size, not given.no_peers)
+Checks = dict[str, tuple[Any, str, bool]]
+"""What is checked: value, bound, whether it holds."""
+
+
+def tasks_part(work: Path, size: Size, ray: bool, peers: bool) -> tuple[dict[str, Any], Checks]:
+    """Measure tasks and the filter; return the report and its checks."""
+    local = seconds_per_task(work, size.shards, size.repeats, "local")
+    reuse = seconds_to_reuse(work, size.shards)
+    on_ray = seconds_per_task(work, size.shards, size.repeats, "ray") if ray else None
+    stream = measure_stream(work, size, peers)
     rates = stream["rates"]
     print(f"a task in this process: {local * 1e3:.1f} ms, {1 / local:,.0f} shards/s; reused: {reuse * 1e3:.2f} ms")
     if on_ray is not None:
@@ -222,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"a cheap filter over Parquet, {name}: {rate:,.0f} documents/s")
     print(f"reading and deduplicating, curate: {stream['with deduplication']:,.0f} documents/s")
     wanted = size.documents - len(range(0, size.documents, 10))
-    checks = {
+    checks: Checks = {
         "milliseconds of a task": (round(local * 1e3, 1), f"≤ {MOST_MS_PER_TASK:g}", local * 1e3 <= MOST_MS_PER_TASK),
         "documents/s of a cheap filter": (
             round(rates["curate"]),
@@ -231,25 +230,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ),
         "all ways keep as many": (stream["kept"], f"= {wanted}", set(stream["kept"].values()) == {wanted}),
     }
-    if given.size == "full":
-        checks |= scale_report(ray=0 if given.no_ray else SHARDS_ON_RAY)["checks"]
-    peers = {name: round(rate) for name, rate in rates.items() if name != "curate"}
     report = {
-        "name": f"engine, {given.size}",
-        "unit": "documents/s of a cheap filter over Parquet",
-        "ours": round(rates["curate"]),
-        "peers": peers,
-        "ratio": round(rates["curate"] / rates["datatrove"], 2) if "datatrove" in rates else None,
-        "checks": checks,
-        "also": {
-            "ms per task, local": round(local * 1e3, 2),
-            "ms per task, Ray": None if on_ray is None else round(on_ray * 1e3, 2),
-            "ms per shard reused": round(reuse * 1e3, 3),
-            "documents/s with deduplication": round(stream["with deduplication"]),
-        },
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "documents/s of a cheap filter": {name: round(rate) for name, rate in rates.items()},
+        "ms per task, local": round(local * 1e3, 2),
+        "ms per task, Ray": None if on_ray is None else round(on_ray * 1e3, 2),
+        "ms per shard reused": round(reuse * 1e3, 3),
+        "documents/s with deduplication": round(stream["with deduplication"]),
     }
-    print(json.dumps(report))
+    return report, checks
+
+
+def stream_part(work: Path, size: str, peers: bool) -> tuple[dict[str, Any], Checks]:
+    """Measure the stream; return the report and its check."""
+    report = stream_report(work, STREAM_SIZES[size], peers)
+    for name, found in report.items():
+        costs = ", ".join(f"{way} {cost}" for way, cost in found["µs of processor per document"].items())
+        print(f"{name}: µs of processor per document: {costs}" + (f"; {found['ratio']}" if "ratio" in found else ""))
+    ratio = report[f"{LENGTH} B"]["ratio"]
+    return report, {"seconds per second of a plain loop that hashes": (ratio, f"≤ {MOST}", ratio <= MOST)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--part", choices=("tasks", "stream"), help="both unless given")
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--no-ray", action="store_true")
+    parser.add_argument("--no-peers", action="store_true")
+    given = parser.parse_args(arguments)
+    report: dict[str, Any] = {"name": f"engine, {given.size}"}
+    checks: Checks = {}
+    with work_folder() as work:
+        if given.part != "stream":
+            report["tasks"], checks = tasks_part(work, SIZES[given.size], not given.no_ray, not given.no_peers)
+        if given.part != "tasks":
+            report["stream"], found = stream_part(work, given.size, not given.no_peers)
+            checks |= found
+    if given.part != "stream" and given.size == "full":
+        checks |= scale_report(ray=0 if given.no_ray else SHARDS_ON_RAY)["checks"]
+    report["checks"] = checks
+    report["versions"] = {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    print(json.dumps(report, ensure_ascii=False))
     return 0 if all(right for _, _, right in checks.values()) else 1
 
 
