@@ -95,7 +95,7 @@ class BlockWriter:
         if (self._blocks and partition <= self._blocks[-1].partition) or partition >= self.shape.partitions:
             raise ValueError(f"partition {partition} of {self.shape.partitions} is out of order")
         for rows in cut_rows(batches, self.block_bytes):
-            message = rows.serialize()
+            message = pa.concat_batches([rows]).serialize()  # a copy: after a slice, bits of further rows would follow
             data = _CODEC.compress(message, asbytes=True)
             place = (partition, self._file.tell(), len(data), rows.num_rows, message.size)
             self._blocks.append(Block(*place, _digest(data)))
