@@ -18,7 +18,7 @@ from curate.isolation.crew import Crew
 from curate.isolation.judging import Judge, row_of
 from curate.isolation.process import Fall
 from curate.isolation.replies import Part, joined
-from curate.isolation.trials import MOST, Trial
+from curate.isolation.trials import MOST, TURN, Trial
 from curate.quarantine import Verdict
 from transforms.chain import in_row_order, name_of
 from transforms.outcome import DROPPED, Outcome, Transform, rows
@@ -69,6 +69,9 @@ class Isolated:
         trials: list[Trial] = []
         try:
             found = list(self._slices(crew, count, trials))
+            while going_on := [trial for trial in trials if trial.found is None]:
+                for trial in going_on:
+                    trial.advance(TURN)
             return [self.judge.decide(one, self.label) if isinstance(one, Trial) else one for one in found]
         finally:
             for trial in trials:

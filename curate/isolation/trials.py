@@ -18,6 +18,9 @@ from curate.isolation.replies import Part
 MOST: Final = 4
 """Trials that may be going on beside the batch."""
 
+TURN: Final = 0.05
+"""Seconds that one of several trials is waited for before the next is looked at."""
+
 
 class Trial:
     """One row that is tried alone; `rounds` are how many processes try it at a time."""
@@ -39,10 +42,10 @@ class Trial:
             self.threads.submit(child.apply, asked, self.limits): child for child in children
         }
 
-    def advance(self) -> None:
-        """Take note of what has happened meanwhile, and begin the next round where it is time."""
+    def advance(self, seconds: float = 0) -> None:
+        """Take note of what has happened, or happens in so many seconds; begin the next round where it is time."""
         if self.found is None:
-            self._look(0)
+            self._look(seconds)
 
     def result(self) -> Part | Fall:
         """Wait for the end, and return the outcome of the row or how it fell.
