@@ -6,8 +6,8 @@ and caches are then searched for these ids and for the digests of their texts, s
 found too, and documents that went because this one stayed. What no dataset keeps is known by its id or the digest of
 its whole text alone.
 
-Cost: one pass over the columns that are looked at (hundreds of MB/s of text a core); ids and digests of caches. Memory:
-a batch of rows, the block of a cache, and what is found.
+Cost: one pass over the columns that are looked at (some 200 MB/s of text a core); ids and digests of caches. Memory: a
+batch of rows, bounded by bytes whatever their length, the block of a cache, and what is found.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, datasets_in
 from curate.digests import short, text_digest
 from curate.look import visible
+from curate.parquet_batches import group_batches
 from curate.products import Caches
 from curate.receipts import committed_folders, read_manifest, shard_folder
 from curate.store import Store
@@ -209,7 +210,7 @@ def _rows(
     """Yield (row, columns) of what is found in a part."""
     first = 0
     with store.open(name) as file, pq.ParquetFile(file) as parquet:
-        for batch in parquet.iter_batches(batch_size=ROWS, columns=list(columns)):
+        for batch in _batches(parquet, columns):
             read(batch.column(question.column).nbytes)
             for row in question.matches(batch.column(question.column)).tolist():
                 yield first + row, batch.slice(row, 1).to_pylist()[0]
@@ -219,12 +220,16 @@ def _rows(
 def _text(store: Store, name: str, row: int) -> str:
     """Return the text of one row of a part."""
     with store.open(name) as file, pq.ParquetFile(file) as parquet:
-        for group in range(parquet.num_row_groups):
-            rows = parquet.metadata.row_group(group).num_rows
-            if row < rows:
-                return str(parquet.read_row_group(group, columns=["text"]).column("text")[row].as_py())
-            row -= rows
+        for batch in _batches(parquet, ["text"]):
+            if row < batch.num_rows:
+                return str(batch.column("text")[row].as_py())
+            row -= batch.num_rows
     raise IndexError(row)
+
+
+def _batches(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for group in range(parquet.num_row_groups):
+        yield from group_batches(parquet, group, list(columns), ROWS)
 
 
 def _ledger(dataset: Dataset, known: _Known) -> Iterator[Place]:

@@ -147,6 +147,19 @@ def test_blocks_and_batches_change_nothing(store: Store, monkeypatch: pytest.Mon
     assert [str(place) for place in _places(store, "text", WORDS)] == before
 
 
+def test_place_in_a_shard_of_several_row_groups_and_long_rows(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    words = [f"{n} {'x' * (9 << 20)} word{n}end" for n in range(12)]
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in words)
+    (tmp_path / "in" / "a.jsonl").write_text(lines, "utf-8")
+    result = run(Outputs(notes=read_jsonl(tmp_path / "in", source="n")), tmp_path / "store", runner="local")
+    store = Store(tmp_path / "store")
+    document = _places(store, "text", "word10end")[0]
+    assert isinstance(document, Place)
+    assert (document.row, document.digest) == (10, text_digest(words[10]))
+    assert _documents(_places(store, "id", document.id.hex())) == [(result.outputs["notes"].name, 0, 10)]
+
+
 @pytest.mark.parametrize(("by", "value"), [("id", "12"), ("id", "g" * 32), ("text", " \n"), ("url", "")])
 def test_question_that_cannot_be_asked_is_refused(by: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=f"--{by}"):
