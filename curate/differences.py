@@ -86,8 +86,8 @@ def _set_changes(where: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator
 
 def show(value: Any) -> str:
     """Return a described value in words, shortened."""
-    if value is _MISSING:
-        return "not there"
+    if value is _MISSING or value is None:
+        return "not there" if value is _MISSING else "None"
     if isinstance(value, str):
         return _short(value if value and " " not in value else repr(value))
     if isinstance(value, Mapping):

@@ -101,40 +101,45 @@ class PlannedStage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The stages of a recipe as a run would find them, in order; `workers` is what costs were estimated for."""
+    """The stages of a recipe as a run would find them, in order.
+
+    Attributes:
+        stages: what is to be done for each.
+        hashed: bytes of files that are hashed first.
+        workers: what costs were estimated for, None for none.
+    """
 
     stages: tuple[PlannedStage, ...]
+    hashed: int = 0
     workers: int | None = None
 
     def __iter__(self) -> Iterator[PlannedStage]:
         return iter(self.stages)
 
     @property
-    def hashed(self) -> int:
-        """Bytes of files to hash first, each counted once."""
-        return max((stage.bytes for stage in self.stages), default=0)
-
-    @property
     def cost(self) -> Cost:
-        """What all stages take together; None in a part of which nothing is known."""
+        """What all stages take together; None where it is not known of each."""
         asked = [stage.cost for stage in self.stages if stage.cost is not None]
+        asked += [Cost(None, None, None) for stage in self.stages if stage.state == UNKNOWN]
         sums = [_sum([getattr(cost, name) for cost in asked]) for name in Cost.__slots__]
         return Cost(sums[0], sums[1], None if sums[2] is None else round(sums[2]))
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it."""
         cost = {name: getattr(self.cost, name) for name in Cost.__slots__} if self.workers is not None else None
-        return {"stages": [stage.to_json() for stage in self.stages], "workers": self.workers, "cost": cost}
+        stages = [stage.to_json() for stage in self.stages]
+        return {"stages": stages, "hashed": self.hashed, "workers": self.workers, "cost": cost}
 
     def __str__(self) -> str:
         lines = [line for stage in self.stages for line in stage.lines()]
-        counts = {state: sum(stage.state == state for stage in self.stages) for state in (REUSED, TO_RUN, TO_FINISH)}
+        states = (REUSED, TO_RUN, TO_FINISH, UNKNOWN)
+        counts = {state: sum(stage.state == state for stage in self.stages) for state in states}
         said = [f"{count} {state}" for state, count in counts.items() if count]
-        read = sum(stage.read for stage in self.stages)
-        total = f"in all: {', '.join(said) or 'nothing known'}; {read:,} bytes to read"
-        if self.workers is not None:
-            total += f"; with {self.workers} workers {self.cost}"
-        return "\n".join([*lines, total])
+        parts = [", ".join(said), f"{sum(stage.read for stage in self.stages):,} bytes to read"]
+        parts += [f"{self.hashed:,} bytes to hash first"] * (self.hashed > 0)
+        if self.workers is not None and not self.hashed:
+            parts.append(f"with {self.workers} workers {self.cost}")
+        return "\n".join([*lines, "in all: " + "; ".join(parts)])
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
@@ -161,8 +166,8 @@ def plan(outputs: Outputs, store: str | Path | Store, *, sample: str | None = No
     unhashed: dict[str, list[InputFile]] = {}
     for name, reader in {reading_name(reader): reader for reader in readers_of(stages)}.items():
         units[name], unhashed[name] = units_of(reader, list_files(reader), index)
-    costs = costs_of(place)
-    return Plan(_Planner(place, stages, Keys(units), unhashed, costs, workers).plan(), workers)
+    planner = _Planner(place, stages, Keys(units), unhashed, costs_of(place), workers)
+    return Plan(planner.plan(), sum(file.size for files in unhashed.values() for file in files), workers)
 
 
 @dataclass(slots=True)

@@ -220,6 +220,10 @@ def test_first_run_says_that_nothing_of_the_name_is_there(tmp_path: Path) -> Non
     root = write_sources(tmp_path / "in")
     planned = plan(outputs(root, Setup()), tmp_path / "store")
     assert {stage.why for stage in planned} == {("nothing of this name is in the store",)}
+    assert planned.hashed == sum(path.stat().st_size for path in root.rglob("*.jsonl"))
+    assert str(planned).endswith(
+        f"in all: 7 unknown until hashed; 0 bytes to read; {planned.hashed:,} bytes to hash first"
+    )
     size = sum(path.stat().st_size for path in (root / "one").iterdir())
     assert planned.stages[0].lines()[0].endswith(f"unknown until hashed: 3 files, {size:,} bytes")
     assert not (tmp_path / "store").exists()
@@ -251,7 +255,7 @@ def described(**changes: Any) -> dict[str, Any]:
             {"fields": {**FIELDS, "list": {"file": "fedcba98765432"}}},
             ["Extract.list file 0123456789ab → file fedcba987654"],
         ),
-        ({"fields": {**FIELDS, "new": None}}, ["Extract.new not there → null"]),
+        ({"fields": {**FIELDS, "new": None}}, ["Extract.new not there → None"]),
         ({"class": "Other"}, ["Extract Extract → Other"]),
     ],
 )
