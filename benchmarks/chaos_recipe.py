@@ -27,7 +27,7 @@ from curate import (
     train_tokenizer,
 )
 from mixtures import AtMost, Chunks, Mixture, Phase
-from transforms import Benchmark, ExtractText, MaskPII, MinHash
+from transforms import Benchmark, ExtractText, MaskPII, MinHash, WithdrawList
 from transforms.user_function import EditText
 
 WORDS: Final = [a + b for a in ("ka", "lo", "mi", "su", "te", "vo", "ra") for b in ("ren", "tal", "mos", "bik", "dun")]
@@ -43,10 +43,11 @@ class Amount:
 
 
 def write_inputs(root: Path, amount: Amount, seed: int) -> None:
-    """Write four sources and a benchmark below `root`, the same bytes for the same arguments.
+    """Write five sources, a benchmark and a withdraw list below `root`, the same bytes for the same arguments.
 
     `keyed` holds a record that every file has, `pages` is compressed and has damage, `crawl` is a web archive, `table`
-    is Parquet; the texts of all come from one pool, so that there are duplicates, and some quote the benchmark.
+    is Parquet, `files` are parts of repositories; the texts of all come from one pool, so that there are duplicates,
+    and some quote the benchmark.
     """
     draw = random.Random(seed)
     pool = [" ".join(draw.choice(WORDS) for _ in range(60)) for _ in range(amount.documents)]
@@ -59,6 +60,15 @@ def write_inputs(root: Path, amount: Amount, seed: int) -> None:
         records = [_warc_record(number, n, draw.choice(pool)) for n in range(amount.documents // 4)]
         _write(root / "crawl" / f"{number}.warc.gz", b"".join(gzip.compress(record, mtime=0) for record in records))
     (root / "table").mkdir()
+    lines = [
+        {"name": f"r{n}", "part": n, "repo": f"r{n % 9}", "text": f"part {n} {text[:120]}"}
+        for n, text in enumerate(pool)
+    ]
+    _write(root / "files" / "0.jsonl", "".join(json.dumps(line) + "\n" for line in lines).encode())
+    _write(
+        root / "withdrawn.jsonl",
+        json.dumps({"url": "https://site0.example/3", "reason": "asked", "date": "2024-06-01"}).encode() + b"\n",
+    )
     table = pa.table({"text": [f"{text} {draw.choice(WORDS)} table" for text in pool], "stars": list(range(len(pool)))})
     pq.write_table(table, root / "table" / "part.parquet", row_group_size=64)
     _write(root / "benchmark.jsonl", json.dumps({"question": QUESTION, "answer": "the second"}).encode() + b"\n")
@@ -96,11 +106,19 @@ def documents(root: Path) -> tuple[Dataset, Dataset]:
     """Return training and held-out documents of all sources, without duplicates and the benchmark's items."""
     strip = EditText(str.strip, reason="white space", version=1)
     keyed = read_jsonl(root / "keyed", source="keyed", columns={"key": "name", "year": Column("year", "int64")})
+    withdrawn = WithdrawList(root / "withdrawn.jsonl")
+    measured = keyed.apply(EditText(str.strip, reason="white space", version=2), name="measured")
+    files = read_jsonl(
+        root / "files",
+        source="files",
+        columns={"key": "name", "repo": Column("repo", "string"), "part": Column("part", "int64")},
+    )
     unique = deduplicate(
-        keyed.apply(strip, MaskPII(), name="keyed"),
+        keyed.apply(strip, MaskPII(), name="keyed").join(measured, {"measured_year": "year"}),
         read_jsonl(root / "pages", source="pages").apply(strip, name="pages"),
-        read_warc(root / "crawl", source="crawl").apply(ExtractText("resiliparse"), strip, name="crawl"),
+        read_warc(root / "crawl", source="crawl").apply(withdrawn, ExtractText("resiliparse"), strip, name="crawl"),
         read_parquet(root / "table", source="table"),
+        files.group("repo", order="-part"),
         method=MinHash(threshold="0.7"),
     )
     items = Benchmark.jsonl("Lamps", root / "benchmark.jsonl", question="question", answer="answer")
