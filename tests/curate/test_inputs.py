@@ -19,7 +19,7 @@ from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.jobs import Item, Job, TaskError
 from curate.recipe import load_recipe
-from curate.run import Result
+from curate.run import Result, run
 from curate.runners import Attempt, run_item
 from tests.curate.corpus import (
     METHOD,
@@ -308,13 +308,14 @@ def judged(root: Path) -> Outputs:
 def test_source_of_a_user_function_edited_runs_its_stage(
     raw: Path, tmp_path: Path, edits: dict[str, str], reruns: bool
 ) -> None:
-    def outputs(**fields: str) -> Outputs:
+    def judge(**fields: str) -> None:
         path = tmp_path / f"recipe{len(list(tmp_path.iterdir()))}.py"
         path.write_text(RECIPE.format(**{"shortest": "10", "comparison": ">=", "further": "", **fields}))
-        return load_recipe(str(path))[0](raw / "web")
+        loaded, module = load_recipe(str(path))
+        run(loaded(raw / "web"), tmp_path / "store", runner="local", modules=[module])
 
-    run_on(outputs(), tmp_path / "store")
-    run_on(outputs(**edits), tmp_path / "store")
+    judge()
+    judge(**edits)
     assert set(tasks(tmp_path / "store")) == ({"judged"} if reruns else set())
 
 
