@@ -1,25 +1,23 @@
 """Reading columns of stored shards, batch by batch: for tasks that look at documents without passing them on.
 
 What is read is checked first against the receipt, so a flipped byte is an error and never another answer. Memory: a
-batch, and the pages of one row group.
+batch, and some pages of one row group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from curate.digests import digest_file
+from curate.parquet_batches import group_batches, open_parquet
 from curate.receipts import read_receipt, shard_folder
 from curate.store import Store, StoreError
 from curate.writer import cut_rows
-
-ROWS: Final = 128
-"""Rows decoded at a time; changes no output."""
 
 BATCH_BYTES: Final = 16 << 20
 """Logical bytes of a batch; changes no output."""
@@ -48,10 +46,11 @@ def part_batches(store: Store, key: str, columns: Sequence[str], schema: pa.Sche
     Raises:
         StoreError: the shard is not there, or has other bytes than its receipt says.
     """
-    with pq.ParquetFile(checked_file(store, key, "part.parquet")) as file:
+    with open_parquet(checked_file(store, key, "part.parquet")) as file:
         there = set(file.schema_arrow.names)
-        stored = file.iter_batches(batch_size=ROWS, columns=[name for name in columns if name in there])
-        for batch in cut_rows(stored, BATCH_BYTES):
+        wanted = [name for name in columns if name in there]
+        groups = (group_batches(file, group, wanted) for group in range(file.num_row_groups))
+        for batch in cut_rows(chain.from_iterable(groups), BATCH_BYTES):
             arrays = [
                 batch.column(name) if name in there else pa.nulls(batch.num_rows, schema.field(name).type)
                 for name in columns
