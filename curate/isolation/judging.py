@@ -1,10 +1,9 @@
 """Verdicts on the documents of a shard: suspects are tried alone, and a budget tells poison from a function's error.
 
-A suspect is tried in `ATTEMPTS` fresh processes with `FACTOR` times the limits, in both at once unless it is suspected
-of its memory. If it succeeds in one, its outcome counts and there is no verdict. What raises goes on raising: once
-`CONFIRMED` documents of a step raised the same type of exception alone too, others that raise it twice in the child
-that is there are believed. Cost: 0.1 s for a document that crashes or raises; 33 s for one that hangs, during which
-the batch goes on.
+A suspect is tried in `ATTEMPTS` fresh processes at once, with `FACTOR` times the limits. If it succeeds in one, its
+outcome counts and there is no verdict. What raises goes on raising: once `CONFIRMED` documents of a step raised the
+same type of exception alone too, others that raise it twice in the child that is there are believed. Cost: 0.1 s for a
+document that crashes or raises; 33 s for one that hangs, during which the batch goes on.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from curate.isolation.crew import Crew
-from curate.isolation.limits import ATTEMPTS, Limits
+from curate.isolation.limits import Limits
 from curate.isolation.process import Fall
 from curate.isolation.replies import Part
 from curate.isolation.trials import Trial
@@ -72,8 +71,7 @@ class Judge:
 
     def trial(self, crew: Crew, step: int, row: int, fall: Fall) -> Trial:
         """Return the trial of a row that fell in the child at hand; it has begun."""
-        rounds = (1,) * ATTEMPTS if fall.reason == "out of memory" else (ATTEMPTS,)
-        return Trial(crew, step, row, fall, self.limits.alone(), rounds)
+        return Trial(crew, step, row, fall, self.limits.alone())
 
     def decide(self, trial: Trial, name: str) -> Part | Verdict:
         """Return the outcome of a row that was tried alone, or the verdict on it.

@@ -55,18 +55,18 @@ class Limits:
             )
 
     def alone(self) -> Limits:
-        """Return the limits of a suspect that is tried alone: never more than half of the memory that is free now."""
-        return Limits(self.seconds * FACTOR, bounded(self.memory * FACTOR), self.memory)
+        """Return the limits of each trial of a suspect: together never more than half of the memory that is free."""
+        return Limits(self.seconds * FACTOR, bounded(self.memory * FACTOR, 2 * ATTEMPTS), self.memory)
 
     def here(self) -> Limits:
         """Return these limits, bounded by half of the memory that is free now."""
-        return Limits(self.seconds, bounded(self.memory))
+        return Limits(self.seconds, bounded(self.memory, 2))
 
 
-def bounded(memory: int) -> int:
-    """Return `memory`, or half of what the machine has free, in steps of 256 MiB (at least one), if that is less."""
-    half = available_memory() // 2
-    return min(memory, max(half // _STEP, 1) * _STEP)
+def bounded(memory: int, parts: int) -> int:
+    """Return `memory`, or that part of what the machine has free, in steps of 256 MiB (at least one), if it is less."""
+    part = available_memory() // parts
+    return min(memory, max(part // _STEP, 1) * _STEP)
 
 
 class Patience:

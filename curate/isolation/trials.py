@@ -1,17 +1,16 @@
-"""Suspects on trial: one row in fresh processes, in rounds, while the worker goes on with the batch.
+"""Suspects on trial: one row in `ATTEMPTS` fresh processes at once, while the worker goes on with the batch.
 
-A trial is over when the row succeeds in one of its processes, or has fallen in all of every round. Children are started
-by the worker's own thread only; threads wait for them. Cost: two threads a trial.
+A trial is over when the row succeeds in one of its processes, or has fallen in all. Children are started by the
+worker's own thread only; threads wait for them. Cost: two threads a trial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Final
 
 from curate.isolation.crew import LOSSES, Crew, lost_again
-from curate.isolation.limits import Limits
+from curate.isolation.limits import ATTEMPTS, Limits
 from curate.isolation.process import Answer, Child, Fall, Lost, request
 from curate.isolation.replies import Part
 
@@ -23,27 +22,25 @@ TURN: Final = 0.05
 
 
 class Trial:
-    """One row that is tried alone; `rounds` are how many processes try it at a time."""
+    """One row that is tried alone."""
 
-    def __init__(self, crew: Crew, step: int, row: int, fall: Fall, limits: Limits, rounds: Sequence[int]) -> None:
-        """Begin with the first round; `fall` is why the row is a suspect."""
+    def __init__(self, crew: Crew, step: int, row: int, fall: Fall, limits: Limits) -> None:
+        """Begin; `fall` is why the row is a suspect."""
         self.crew, self.step, self.row, self.fall, self.limits = crew, step, row, fall, limits
-        self.rounds = list(rounds)
         self.found: Part | Fall | None = None
-        self.lost: list[str] = []
-        self.threads = ThreadPoolExecutor(max(rounds))
-        self._begin()
-
-    def _begin(self) -> None:
         self.falls: list[Fall] = []
-        children = self.crew.start(self.rounds[0], self.limits)
+        self.lost: list[str] = []
+        self.threads = ThreadPoolExecutor(ATTEMPTS)
+        self.running: dict[Future[Answer | Fall | Lost], Child] = {}
+        self._begin(ATTEMPTS)
+
+    def _begin(self, count: int) -> None:
         asked = request(self.crew.arena, self.step, self.row, self.row + 1)
-        self.running: dict[Future[Answer | Fall | Lost], Child] = {
-            self.threads.submit(child.apply, asked, self.limits): child for child in children
-        }
+        for child in self.crew.start(count, self.limits):
+            self.running[self.threads.submit(child.apply, asked, self.limits)] = child
 
     def advance(self, seconds: float = 0) -> None:
-        """Take note of what has happened, or happens in so many seconds; begin the next round where it is time."""
+        """Take note of what has happened, or happens in so many seconds."""
         if self.found is None:
             self._look(seconds)
 
@@ -69,21 +66,14 @@ class Trial:
             child.close()
             if isinstance(found, Fall):
                 self.falls.append(found)
-            else:
-                self.lost.append(found.how)
+                continue
+            self.lost.append(found.how)
+            if len(self.lost) >= LOSSES:
+                raise lost_again(self.lost)
+            self._begin(1)
         if not self.running:
-            self._end_round()
-
-    def _end_round(self) -> None:
-        if len(self.lost) >= LOSSES:
-            raise lost_again(self.lost)
-        if len(self.falls) == self.rounds[0]:
-            self.rounds.pop(0)
-            if not self.rounds:
-                self.found = self.falls[0]
-                self.close()
-                return
-        self._begin()
+            self.found = self.falls[0]
+            self.close()
 
     def close(self) -> None:
         """End what is still running."""
