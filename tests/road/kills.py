@@ -13,7 +13,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from benchmarks.chaos import in_child, killer
+from benchmarks.chaos_points import in_child, killer
 from tests.road.corpus import run_road
 
 
