@@ -72,7 +72,7 @@ class Size:
     turns: int
 
 
-SIZES: Final = {"small": Size(200, 60, 20_000, 3), "full": Size(1000, 200, 60_000, 5)}
+SIZES: Final = {"small": Size(200, 60, 20_000, 7), "full": Size(1000, 200, 40_000, 9)}
 
 
 @dataclass(frozen=True, slots=True)
