@@ -1,13 +1,12 @@
 """From events of a reader to chunks of rows: ids, rights and `extra` are set here, once for all formats.
 
 A chunk closes after `CHUNK_ROWS` rows or `CHUNK_BYTES` of values; where it closes changes no output. Rows that come as
-columns stay columns. Memory: a chunk, and for keyed sources `SEEN_BYTES` for each record of the unit (to see a record
-that comes twice).
+columns stay columns. Memory: a chunk, and for keyed sources what `Seen` keeps of each record of the unit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,9 +17,11 @@ import pyarrow.compute as pc
 from blake3 import blake3
 
 from curate.digests import document_id
+from curate.measures import bytes_of
 from curate.readers.columns import ids_of, key_ids, place_ids, places_of, record_digests, row_places, rows_of
 from curate.readers.events import End, Event, Gap, Read, Refused, Rows, Structural
 from curate.readers.reader import Reader
+from curate.readers.seen import Seen
 from curate.statistics import Statistics, add
 from transforms.outcome import rows as rows_from
 from transforms.schema import ID, ORIGIN
@@ -82,7 +83,7 @@ def chunks_of(
                 yield assembler.columns(part)
             continue
         assembler.take(event)
-        if len(assembler.values) >= rows or assembler.size >= CHUNK_BYTES or len(assembler.losses) >= rows:
+        if len(assembler.taken) >= rows or assembler.size >= CHUNK_BYTES or len(assembler.losses) >= rows:
             yield assembler.close()
     yield assembler.close()
     assembler.check_totals()
@@ -91,7 +92,7 @@ def chunks_of(
 class _Assembler:
     def __init__(self, reader: Reader, path: str, repeats: frozenset[bytes]) -> None:
         self.reader, self.path, self.repeats = reader, path, repeats
-        self.seen: dict[bytes, bytes] = {}
+        self.seen = Seen()
         self.sums: dict[str, int] = {}
         self.totals: dict[str, int] = {}
         self.keyed = reader.keyed
@@ -99,27 +100,23 @@ class _Assembler:
         self._start()
 
     def _start(self) -> None:
-        self.values: list[Mapping[str, Any]] = []
-        self.ids: list[bytes | None] = []  # None: by its place
-        self.places: list[tuple[str, int, int, int]] = []
-        self.ordinals: list[int] = []
+        self.taken: list[tuple[Read, int]] = []  # with their ordinals
         self.losses: list[Loss] = []
         self.counts: Statistics = {}
-        self.keys: list[tuple[bytes, bytes]] = []
-        self.size = self.records = 0
-        self.lengths: dict[str, int] = {}
+        self.keys = rows_from(RECORD_KEYS, [])
+        self.size = 0
 
     @property
     def pending(self) -> bool:
         """Whether anything waits for its chunk to be closed."""
-        return bool(self.values or self.losses or self.counts)
+        return bool(self.taken or self.losses or self.counts)
 
     def take(self, event: Read | Refused | Structural | Gap | End) -> None:
         ordinal = self.ordinal
         self.ordinal += 1
         if isinstance(event, End):
             self.totals[event.place] = self.totals.get(event.place, 0) + event.total
-            self._count("total", event.place, event.total)
+            self._count(event.total, "total", event.place)
             return
         if isinstance(event, Read):
             self._take_record(event, ordinal)
@@ -151,42 +148,33 @@ class _Assembler:
         self._count_of(group, reason, event)
 
     def _take_record(self, event: Read, ordinal: int) -> None:
-        place, identity = event.place, None
         if event.part == 0:
-            self.sums[place] = self.sums.get(place, 0) + event.length
-        if event.key is not None:
-            origin = self._origin(place, event.offset, event.length, event.part)
-            identity = self._id(event.key, origin)
-            if self.keyed and self._is_repeat(identity, record_digest(event.values), event.offset, event.key):
-                self._lose("refused", event, ordinal, identity, origin, "same record", None)
-                return
-        self.records += 1
-        if event.part == 0:
-            self.lengths[place] = self.lengths.get(place, 0) + event.length
-        if event.replaced:
-            self._count("replaced", "lone surrogates", event.replaced)
-        self.ids.append(identity)
-        self.places.append((place, event.offset, event.length, event.part))
-        self.ordinals.append(ordinal)
-        self.values.append(event.values)
+            self.sums[event.place] = self.sums.get(event.place, 0) + event.length
+        self.taken.append((event, ordinal))
         for value in event.values.values():
             if isinstance(value, (str, bytes)):
                 self.size += len(value)
 
-    def _is_repeat(self, identity: bytes, digest: bytes, offset: int, key: bytes) -> bool:
-        """Return whether this keyed record was there before, here or in an earlier file; else remember it.
+    def _repeats(
+        self, ids: pa.Array, digests: pa.Array, named: npt.NDArray[np.int64], clash: Callable[[int], tuple[int, bytes]]
+    ) -> set[int]:
+        """Return which of the rows `named`, which have a key, were there before, here or in an earlier file.
+
+        The others are remembered, and published as keys. `clash` tells offset and key of a row.
 
         Raises:
-            InputError: it was there before with other values.
+            InputError: one was there before with other values.
         """
-        before = self.seen.get(identity)
-        if before is not None and before != digest:
-            raise InputError(clash_message(self.reader.source, self.path, offset, key))
-        self.seen[identity] = digest
-        if before is not None or identity in self.repeats:
-            return True
-        self.keys.append((identity, digest))
-        return False
+        rows = pa.array(named)
+        met = self.seen.meet(bytes_of(ids.take(rows)), bytes_of(digests.take(rows)))
+        if met.clashes is not None:
+            raise InputError(clash_message(self.reader.source, self.path, *clash(int(named[met.clashes]))))
+        before = {int(named[row]) for row in met.before}
+        if self.repeats:
+            before |= {row for row in named.tolist() if ids[row].as_py() in self.repeats}
+        new = pa.array([row for row in named.tolist() if row not in before], pa.int64())
+        self.keys = pa.RecordBatch.from_arrays([ids.take(new), digests.take(new)], schema=RECORD_KEYS)
+        return before
 
     def _id(self, key: bytes | None, origin: Mapping[str, Any]) -> bytes:
         place = (origin["uri"], origin["place"], origin["offset"], origin["part"])
@@ -204,7 +192,7 @@ class _Assembler:
         ids = self._row_ids(event, offsets)
         lost: dict[int, tuple[str, str | None]] = {**event.refused}
         if self.keyed and event.keys is not None:
-            lost.update((row, ("same record", None)) for row in self._repeats_among(event, ids, event.keys))
+            lost.update((row, ("same record", None)) for row in sorted(self._repeated_rows(event, ids, event.keys)))
         for row, (reason, detail) in lost.items():
             origin = self._origin(event.place, event.offset + row, 1, 0)
             refused = Refused(event.place, event.offset + row, 1, reason, detail, None)
@@ -215,8 +203,8 @@ class _Assembler:
         if lost:
             kept = pa.array(np.flatnonzero(stays))
             ids, values = ids.take(kept), {name: array.take(kept) for name, array in values.items()}
-        self.records = len(ids)
-        self.lengths = {event.place: len(ids)} if len(ids) else {}
+        if len(ids):
+            self._count_read(len(ids), {event.place: len(ids)})
         origins = row_places(event.place, offsets[stays]).origins(self.path)
         return self._closed(rows_of(self.reader, ids, origins, values), ordinal + np.flatnonzero(stays))
 
@@ -228,36 +216,65 @@ class _Assembler:
             return ids
         return pc.coalesce(ids, place_ids(self.reader.source, self.path, event.place, offsets))
 
-    def _repeats_among(self, event: Rows, ids: pa.Array, keys: pa.LargeBinaryArray) -> list[int]:
-        given = zip(ids.to_pylist(), record_digests(event.values).to_pylist(), keys.to_pylist(), strict=True)
-        return [
-            row
-            for row, (identity, digest, key) in enumerate(given)
-            if key is not None and row not in event.refused
-            if self._is_repeat(identity, digest, event.offset + row, key)
-        ]
+    def _repeated_rows(self, event: Rows, ids: pa.Array, keys: pa.LargeBinaryArray) -> set[int]:
+        named = np.asarray(keys.is_valid().to_numpy(zero_copy_only=False), np.bool_).copy()
+        named[list(event.refused)] = False
+        digests = record_digests(event.values)
+        return self._repeats(ids, digests, np.flatnonzero(named), lambda row: (event.offset + row, keys[row].as_py()))
 
-    def _count(self, group: str, name: str, amount: int) -> None:
-        add(self.counts, (self.reader.source, group, name), amount)
+    def _count(self, amount: int, *names: str) -> None:
+        add(self.counts, (self.reader.source, *names), amount)
 
     def _count_of(self, group: str, name: str, event: Read | Refused | Structural | Gap) -> None:
-        add(self.counts, (self.reader.source, group, name, "count"), 1)
+        self._count(1, group, name, "count")
         if not isinstance(event, Read) or event.part == 0:
-            add(self.counts, (self.reader.source, group, name, event.place), event.length)
+            self._count(event.length, group, name, event.place)
+
+    def _count_read(self, records: int, lengths: Mapping[str, int]) -> None:
+        self._count(records, "records", "read", "count")
+        for place, length in lengths.items():
+            self._count(length, "records", "read", place)
 
     def close(self) -> Chunk:
-        places = places_of(self.places)
-        ids = ids_of(self.reader.source, self.path, places, self.ids)
-        rows = rows_of(self.reader, ids, places.origins(self.path), _columns(self.reader, self.values))
-        return self._closed(rows, np.array(self.ordinals, np.int64))
+        ids = [None if event.key is None else self._id(event.key, self._place(event)) for event, _ in self.taken]
+        repeats = self._repeated_records(ids) if self.keyed else set()
+        for row in sorted(repeats):
+            event, ordinal = self.taken[row]
+            self._lose("refused", event, ordinal, ids[row], self._place(event), "same record", None)
+        kept = [row for row in range(len(ids)) if row not in repeats]
+        events = [self.taken[row][0] for row in kept]
+        self._count_records(events)
+        places = places_of([(event.place, event.offset, event.length, event.part) for event in events])
+        found = ids_of(self.reader.source, self.path, places, [ids[row] for row in kept])
+        columns = _columns(self.reader, [event.values for event in events])
+        rows = rows_of(self.reader, found, places.origins(self.path), columns)
+        return self._closed(rows, np.array([self.taken[row][1] for row in kept], np.int64))
+
+    def _place(self, event: Read) -> dict[str, Any]:
+        return self._origin(event.place, event.offset, event.length, event.part)
+
+    def _repeated_records(self, ids: list[bytes | None]) -> set[int]:
+        named = np.array([row for row, identity in enumerate(ids) if identity is not None], np.int64)
+        digests: list[bytes | None] = [None] * len(ids)
+        for row in named.tolist():
+            digests[row] = record_digest(self.taken[row][0].values)
+        events = [event for event, _ in self.taken]
+        return self._repeats(
+            pa.array(ids, ID), pa.array(digests, ID), named, lambda row: (events[row].offset, events[row].key or b"")
+        )
+
+    def _count_records(self, events: Sequence[Read]) -> None:
+        lengths: dict[str, int] = {}
+        for event in events:
+            if event.part == 0:
+                lengths[event.place] = lengths.get(event.place, 0) + event.length
+            if event.replaced:
+                self._count(event.replaced, "replaced", "lone surrogates")
+        if events:
+            self._count_read(len(events), lengths)
 
     def _closed(self, rows: pa.RecordBatch, ordinals: npt.NDArray[np.int64]) -> Chunk:
-        if self.records:
-            add(self.counts, (self.reader.source, "records", "read", "count"), self.records)
-        for place, length in self.lengths.items():
-            add(self.counts, (self.reader.source, "records", "read", place), length)
-        keys = rows_from(RECORD_KEYS, [{"id": identity, "record": digest} for identity, digest in self.keys])
-        chunk = Chunk(rows, ordinals, self.losses, self.counts, keys)
+        chunk = Chunk(rows, ordinals, self.losses, self.counts, self.keys)
         self._start()
         return chunk
 
