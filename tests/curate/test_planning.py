@@ -9,6 +9,7 @@ import shutil
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,7 +45,7 @@ class Stamp:
     word: str = "a"
 
     version: ClassVar[int] = 1
-    libraries: ClassVar[tuple[str, ...]] = ()
+    libraries: ClassVar[tuple[str, ...]] = ("blake3",)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
@@ -190,6 +191,17 @@ def test_edited_threshold_and_version_are_named_with_old_and_new_value(lived: tu
     assert list(found) == ["titles", "judged", "compact judged", "unique"]
     assert found["titles"] == ("Stamp.version 1 → 2", "Stamp.word a → b")
     assert found["judged"] == ("upstream `titles` changed",)
+
+
+def test_updated_library_is_named_and_only_what_declares_it_runs_again(
+    lived: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, store = lived
+    installed = version("blake3")
+    monkeypatch.setattr("curate.configuration.installed_version", lambda name: f"{version(name)}.post1")
+    found = why(plan(outputs(root, Setup()), store))
+    assert found["titles"] == found["second"] == (f"library blake3 {installed} → {installed}.post1",)
+    assert "raw one" not in found and found["judged"][-1] == "upstream `titles` changed"
 
 
 def test_changes_of_files_are_counted_and_named(tmp_path: Path, lived: tuple[Path, Path]) -> None:
