@@ -205,7 +205,11 @@ def end_batch(job: subprocess.Popen[bytes]) -> None:
 def test_job_of_slurm_starts_ray_on_all_nodes_and_runs_a_command_that_exists(tmp_path: Path) -> None:
     job = start_batch(tmp_path, "0")
     try:
-        assert job.wait(20) == 0
+        assert job.wait(60) == 0
+        until = time.monotonic() + 60
+        while (tmp_path / "seen").read_text().count("ray start") < 2:  # the nodes come up beside the run
+            assert time.monotonic() < until
+            time.sleep(0.05)
     finally:
         end_batch(job)
     seen = (tmp_path / "seen").read_text().splitlines()
@@ -222,13 +226,13 @@ def test_job_of_slurm_starts_ray_on_all_nodes_and_runs_a_command_that_exists(tmp
 def test_job_of_slurm_whose_time_is_up_stops_the_run_and_queues_again(tmp_path: Path) -> None:
     job = start_batch(tmp_path, "30")
     try:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while "curate" not in ((tmp_path / "seen").read_text() if (tmp_path / "seen").exists() else ""):
-            assert time.monotonic() < until
+            assert job.poll() is None and time.monotonic() < until
             time.sleep(0.05)
-        time.sleep(0.5)
+        time.sleep(0.5)  # until the shell knows the process that it has started
         job.send_signal(signal.SIGTERM)
-        assert job.wait(20) == 143
+        assert job.wait(60) == 143
     finally:
         end_batch(job)
     assert "scontrol requeue 7" in (tmp_path / "seen").read_text()
