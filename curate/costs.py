@@ -19,7 +19,8 @@ def kind_of(stage: Stage) -> str:
     """Return what kind of work `stage` is: stages of one kind cost alike per byte."""
     if isinstance(stage, WideStage):
         method = getattr(stage.operation, "method", None)
-        return VERBS[type(stage.operation)] + (f" {type(method).__name__}" if method is not None else "")
+        more = [getattr(stage.operation, "part", ""), "" if method is None else type(method).__name__]
+        return " ".join([VERBS[type(stage.operation)], *filter(None, more)])
     read = [f"read {stage.reader.format}"] if stage.reader is not None else []
     return ", ".join([*read, *(type(step.transform).__name__ for step in stage.steps)])
 
@@ -30,13 +31,15 @@ class Figures:
 
     Attributes:
         tasks: that were done, with their `seconds` of work and the `bytes` that they read, where they say so.
-        input: bytes that finished stages read, and `written` the bytes of all their files.
+        input: bytes that finished stages read, `output` the bytes of the shards that they made, and `written` those of
+            all their files.
     """
 
     tasks: int = 0
     seconds: float = 0.0
     bytes: int = 0
     input: int = 0
+    output: int = 0
     written: int = 0
 
     def add(self, other: Figures) -> None:
@@ -52,6 +55,10 @@ class Figures:
     def written_for(self, size: int) -> int | None:
         """Return the bytes that a stage over `size` bytes of input writes; None when nothing is known."""
         return round(self.written * size / self.input) if self.input else None
+
+    def output_for(self, size: int) -> int:
+        """Return the bytes of the shards that are made of `size` bytes of input; as many when nothing is known."""
+        return round(self.output * size / self.input) if self.input else size
 
 
 @dataclass(slots=True)
@@ -86,6 +93,7 @@ def _read_run(events: Iterable[Mapping[str, Any]], stages: dict[str, tuple[str, 
         elif what == "stage":
             if current is not None:
                 done.add(event["key"])
+                current.output = event.get("bytes", 0)
             current = None
         elif current is not None and what == "task":
             current.tasks += 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from curate.costs import Costs, costs_of, kind_of
+from curate.costs import Costs, Figures, costs_of, kind_of
 from curate.datasets import Dataset
 from curate.digests import short
 from curate.inputs import FileUnit, InputFile, StatIndex, list_files, units_of
@@ -261,9 +261,7 @@ class _Planner:
 
     def _grown(self, stage: Stage, size: int) -> int:
         """Return the bytes that `size` bytes of input become; as many where no figures tell."""
-        figures = self.costs.kinds.get(kind_of(stage))
-        written = None if figures is None else figures.written_for(size)
-        return size if written is None else written
+        return self.costs.kinds.get(kind_of(stage), Figures()).output_for(size)
 
     def _cost(self, stage: Stage, read: int, size: int, tasks: int | None = None) -> Cost | None:
         if self.workers is None:

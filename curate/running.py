@@ -148,13 +148,18 @@ def run_stages(stages: Stages, units: Units, engine: Engine, started: Callable[[
         if there is None:
             there = _run_stage(stage, keys, [made[keys.stage(parent)] for parent in stage.inputs], engine)
         made[key] = there
-        engine.journal.write("stage", name=stage.name, key=key, reused=reused, content=there.content)
+        size = 0 if reused else _bytes_of(datasets_of([there]))
+        engine.journal.write("stage", name=stage.name, key=key, reused=reused, content=there.content, bytes=size)
     return made
+
+
+def _bytes_of(datasets: Sequence[Dataset]) -> int:
+    return sum(shard["bytes"] for dataset in datasets for shard in dataset.each_shard(["bytes"]))
 
 
 def _run_stage(stage: Stage, keys: Keys, inputs: Sequence[Made], engine: Engine) -> Made:
     key, datasets = keys.stage(stage), datasets_of(inputs)
-    read = sum(shard["bytes"] for dataset in datasets for shard in dataset.each_shard(["bytes"]))
+    read = _bytes_of(datasets)
     if isinstance(stage, DocumentStage) and stage.reader is not None:
         read = sum(unit.size for unit in keys.units[reading_name(stage.reader)])
     engine.journal.write("stage begun", name=stage.name, key=key, kind=kind_of(stage), bytes=read)

@@ -358,9 +358,9 @@ class Drop:
 
 
 def test_figures_scale_with_bytes_and_are_none_without_any() -> None:
-    figures = Figures(tasks=2, seconds=6.0, bytes=300, input=300, written=150)
-    assert (figures.seconds_for(100), figures.written_for(100)) == (2.0, 50)
-    assert (Figures().seconds_for(100), Figures().written_for(100)) == (None, None)
+    figures = Figures(tasks=2, seconds=6.0, bytes=300, input=300, output=120, written=150)
+    assert (figures.seconds_for(100), figures.written_for(100), figures.output_for(100)) == (2.0, 50, 40)
+    assert (Figures().seconds_for(100), Figures().written_for(100), Figures().output_for(100)) == (None, None, 100)
     assert Figures(tasks=1, seconds=3.0, input=30).seconds_for(10) == 1.0  # tasks that say no bytes
 
 
