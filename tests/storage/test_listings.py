@@ -51,7 +51,5 @@ def test_objects_pinned_by_version_are_planned_run_and_refused_when_they_change(
     assert texts(result.stages[0]) == [sentence(1), sentence(2)]
     assert {shard["key"] for shard in result.stages[0].shards()} == set(known.run)
     upload(files(tmp_path / "in", (1, 3)), source)
-    with pytest.raises(
-        ConfigurationError, match=r"1 files of another version than listed \(b.jsonl\): list them"
-    ):
+    with pytest.raises(ConfigurationError, match=r"1 files of another version than listed \(b.jsonl\): list them"):
         run(outputs(source, listing), tmp_path / "store", runner="local")
