@@ -76,7 +76,12 @@ class Crew:
             if self.child is None:
                 (self.child,) = self.start(1, self.limits)
             began = time.monotonic()
-            found = self.decoded(self.child.apply(request(self.arena, step, start, stop), self.limits), start, stop)
+            try:
+                answer = self.child.apply(request(self.arena, step, start, stop), self.limits)
+            except BaseException:  # somebody stops this worker: what the child says now would answer another question
+                self.release()
+                raise
+            found = self.decoded(answer, start, stop)
             if isinstance(found, Part):
                 self.paces.setdefault(step, Pace()).took(stop - start, time.monotonic() - began)
                 return found

@@ -131,8 +131,12 @@ class Nursery:
 
     def _order(self, order: int, pid: int, descriptors: Sequence[int] = ()) -> int:
         with self.lock:  # two suspects may end at once
-            socket.send_fds(self.orders, [ORDER.pack(order, pid)], list(descriptors))
-            return int(RESULT.unpack(self._read(RESULT.size))[0])
+            try:
+                socket.send_fds(self.orders, [ORDER.pack(order, pid)], list(descriptors))
+                return int(RESULT.unpack(self._read(RESULT.size))[0])
+            except BaseException:  # the next answer would be to this order
+                self.orders.close()
+                raise
 
     def leave(self) -> None:
         """Leave it to itself: it is a child now, and ends as one."""

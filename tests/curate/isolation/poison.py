@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from curate.accounting import Step
+from curate.isolation.child import IDLE_STATUS
 from curate.isolation.guard import GuardedShard, Isolation
 from curate.isolation.limits import Limits
 from curate.quarantine import Verdicts
@@ -22,7 +24,7 @@ from transforms.outcome import Outcome, kept
 from transforms.schema import NOT_CHECKED, documents, set_columns
 
 KEY = "5" * 64
-LIMITS = Limits(0.5, 128 << 20)
+LIMITS = Limits(0.3, 128 << 20)
 
 
 def segfault(rest: str) -> None:
@@ -80,13 +82,22 @@ def killed_once(rest: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def idle_once(rest: str) -> None:
+    """End as a child does that nobody asks anything of, the first time."""
+    path = Path(rest)
+    if not path.exists():
+        path.write_text("seen")
+        os._exit(IDLE_STATUS)
+
+
 def killed(rest: str) -> None:
     """Be killed by somebody else, every time."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 DEEDS: dict[str, Callable[[str], None]] = {
-    deed.__name__: deed for deed in (segfault, hang, eat, leave, slow, large, fail, once, killed_once, killed)
+    deed.__name__: deed
+    for deed in (segfault, hang, eat, leave, slow, large, fail, once, killed_once, idle_once, killed)
 }
 
 
@@ -127,6 +138,14 @@ class Poison:
         return kept(changed.filter(pa.array(keep, pa.bool_())) if dropped else changed, dropped=dropped, edits=edits)
 
 
+@dataclass(frozen=True, slots=True)
+class Threaded(Poison):
+    """The same, with a thread that starts when it is loaded: it cannot be forked."""
+
+    def ready(self) -> None:
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+
 def batch_of(texts: Sequence[str]) -> pa.RecordBatch:
     """Return documents with these texts; the id of a document is its number."""
     rows = [
@@ -150,10 +169,14 @@ def texts_with(count: int, deeds: Mapping[int, str]) -> list[str]:
 
 
 def guarded(
-    store: Path, limits: Limits = LIMITS, passed: Verdicts | None = None, shows: Callable[[str], bool] = lambda _: True
+    store: Path,
+    limits: Limits = LIMITS,
+    passed: Verdicts | None = None,
+    shows: Callable[[str], bool] = lambda _: True,
+    transform: Poison | None = None,
 ) -> GuardedShard:
     """Return the guarded step of one shard in `store`."""
-    steps = [Step("Poison", Poison())]
+    steps = [Step("Poison", transform or Poison())]
     guard = Isolation(limits, (), passed or {}).guard(steps)
     return GuardedShard(Store(store), KEY, "stage, shard", steps, guard, shows)
 

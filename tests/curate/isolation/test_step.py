@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from curate.isolation.crew import crew_of
+from curate.isolation.crew import crew_of, dismiss
 from curate.isolation.judging import TooManyRaised
 from curate.isolation.limits import Limits
-from curate.isolation.process import IsolationError
+from curate.isolation.process import Child, IsolationError
 from curate.isolation.step import Isolated
 from curate.isolation.trials import Trial
-from tests.curate.isolation.poison import LIMITS, Poison, applied, batch_of, dropped, guarded, texts_with
+from tests.curate.isolation.poison import LIMITS, Poison, Threaded, applied, batch_of, dropped, guarded, texts_with
 
 SEGV = '{"signal":"SIGSEGV"}'
 
@@ -61,7 +62,7 @@ def test_isolated_step_hands_on_columns_that_did_not_change_without_a_copy(tmp_p
     [
         ("segfault", "crashed", SEGV),
         ("leave", "crashed", '{"exit status":3}'),
-        ("hang", "hung", '{"seconds":"5"}'),
+        ("hang", "hung", '{"seconds":"3"}'),
         ("fail my text", "raised", '{"message":"cannot bear my text at 0x…","type":"ValueError"}'),
     ],
 )
@@ -121,9 +122,10 @@ def test_suspect_that_succeeds_alone_is_kept_without_a_verdict(deed: str, tmp_pa
     assert found.kept.num_rows == 12
 
 
-def test_child_killed_by_somebody_else_costs_no_document(tmp_path: Path) -> None:
+@pytest.mark.parametrize("deed", ["killed_once", "idle_once"])
+def test_child_killed_by_somebody_else_or_idle_costs_no_document(deed: str, tmp_path: Path) -> None:
     shard = guarded(tmp_path)
-    found = applied(shard, texts_with(12, {6: f"do killed_once {tmp_path / 'seen'}"}))
+    found = applied(shard, texts_with(12, {6: f"do {deed} {tmp_path / 'seen'}"}))
     assert (found.kept.num_rows, shard.judge.verdicts) == (12, {})
 
 
@@ -132,6 +134,39 @@ def test_child_killed_again_and_again_stops_the_task_and_is_no_verdict(tmp_path:
     with pytest.raises(IsolationError, match=r"killed from outside again and again \(SIGKILL, "):
         applied(shard, texts_with(2, {1: "do killed"}))
     assert not shard.judge.verdicts
+
+
+def test_nursery_killed_by_somebody_else_is_started_again(tmp_path: Path) -> None:
+    shard = guarded(tmp_path)
+    applied(shard, ["a"])
+    nursery = shard.steps[0].transform.crew().nursery  # type: ignore[attr-defined]
+    os.kill(nursery.process.pid, signal.SIGKILL)
+    assert applied(shard, texts_with(12, {})).kept.num_rows == 12
+    assert not shard.judge.verdicts
+
+
+def test_step_that_cannot_be_forked_gets_a_process_of_its_own_for_each_child(tmp_path: Path) -> None:
+    shard = guarded(tmp_path, Limits(20, 128 << 20), transform=Threaded())
+    found = applied(shard, texts_with(5, {2: "do segfault"}))
+    assert (found.kept.num_rows, dropped(found)) == (4, [(2, "quarantined: crashed", SEGV)])
+    dismiss()
+
+
+def test_worker_that_is_stopped_in_the_middle_of_a_slice_does_not_take_its_answer_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shard = guarded(tmp_path)
+    applied(shard, ["a"])
+    crew = shard.steps[0].transform.crew()  # type: ignore[attr-defined]
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Child, "_hear", interrupted)
+        applied(shard, ["b"])
+    assert crew.child is None
+    assert applied(shard, ["c"]).kept.column("text").to_pylist() == ["C"]
 
 
 def test_step_that_raises_for_too_many_documents_stops_naming_step_document_and_exception(tmp_path: Path) -> None:
