@@ -106,7 +106,7 @@ class DocumentJob:
     def resources(self) -> Resources:
         """What a task needs, whatever the size of its unit; texts of upstream shards are as long as records may be."""
         longest = MAX_RECORD_BYTES if self.reader is None else self.reader.max_record_bytes
-        return Resources(memory=WORKER_BYTES + WORKING_BYTES + RECORD_TIMES * longest)
+        return Resources(memory=WORKER_BYTES + WORKING_BYTES + RECORD_TIMES * longest + self.guard.memory)
 
     def shows(self, source: str) -> bool:
         """Return whether texts of `source` may be shown."""

@@ -70,8 +70,8 @@ class Guard:
 
     @property
     def memory(self) -> int:
-        """Bytes that a task needs beside its worker: nursery and child, and what a document may take in it."""
-        return CHILD_BYTES + self.limits.memory if self.chain else 0
+        """Bytes that a task needs beside its worker; not what a suspect may take, which is rare and soon over."""
+        return CHILD_BYTES if self.chain else 0
 
 
 NO_GUARD: Final = Guard(b"", Limits(), {})

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from curate import ConfigurationError, Outputs, read_jsonl
-from curate.isolation.guard import GuardedShard, Settled
+from curate.accounting import Step
+from curate.isolation.guard import CHILD_BYTES, GuardedShard, Isolation, Settled
 from curate.isolation.limits import Limits
 from curate.jobs import TaskError
 from curate.quarantine import (
@@ -28,6 +29,7 @@ from curate.store import Store, StoreError
 from curate.verify import verify
 from tests.curate.corpus import ledger, run_on, sentence, texts, write_lines
 from tests.curate.isolation.poison import KEY, LIMITS, Poison, applied, guarded, texts_with
+from transforms.pii import MaskPII
 
 FAST = {"document_seconds": LIMITS.seconds, "document_memory": LIMITS.memory}
 POISONED = {3: "do segfault", 11: "do fail a@mail.example.net", 20: "do leave"}
@@ -215,6 +217,11 @@ def test_lists_of_the_first_format_name_no_shard_and_are_read_in_their_store_onl
     assert list(read_quarantine(Store(tmp_path), KEY).verdicts) == [VERDICT.id]
     with pytest.raises(ConfigurationError, match="line 1 is not a quarantine verdict: shard None"):
         read_lists([tmp_path / quarantine_name(KEY)])
+
+
+def test_tasks_that_isolate_declare_the_memory_of_their_child_and_others_none() -> None:
+    assert Isolation().guard([Step("Poison", Poison())]).memory == CHILD_BYTES
+    assert Isolation().guard([Step("MaskPII", MaskPII())]).memory == 0
 
 
 def test_suspects_get_ten_times_the_limits_and_at_most_half_of_the_memory() -> None:
