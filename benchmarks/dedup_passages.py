@@ -43,7 +43,7 @@ from transforms.duplicates import (
     survivors,
     text_digests,
 )
-from transforms.minhash import MinHash, Sets, band_keys, shingle_sets, split_keys
+from transforms.minhash import MinHash, Sets, band_keys, sets_of, split_keys
 from transforms.similarity import Edges, edges
 
 Longs = npt.NDArray[np.int64]
@@ -114,7 +114,7 @@ def decide(batches: Iterator[pa.LargeStringArray], again: Any, minhash: MinHash,
         candidates = np.zeros(len(exact), np.bool_)
         candidates[pairs.a] = candidates[pairs.b] = True
         names = np.flatnonzero(candidates)
-        sets = joined([shingle_sets(text, minhash.ngram, minhash.unit) for text in again(names)])
+        sets = joined([sets_of(text, minhash) for text in again(names)])
     with clock.step("verify"):
         a, b = np.searchsorted(names, pairs.a), np.searchsorted(names, pairs.b)
         found = edges(sets, a, b, minhash.ratio, minhash.measure)
@@ -202,7 +202,7 @@ def quality(size: str, minhash: MinHash) -> dict[str, list[Any]]:
 
     verdict = decide(iter([text]), again, minhash, Clock())
     left = np.flatnonzero(verdict.exact == STAYS)
-    sets = shingle_sets(text.take(pa.array(left)), minhash.ngram)
+    sets = sets_of(text.take(pa.array(left)), minhash)
     start = time.process_time()
     a, b, truth, compared = all_similar(sets, minhash.ratio)
     a, b = left[a], left[b]

@@ -54,6 +54,7 @@ __all__ = [
     "permutations",
     "portions",
     "scoped_keys",
+    "sets_of",
     "shingle_sets",
     "signatures",
     "split_keys",
@@ -183,13 +184,18 @@ def band_keys(text: pa.LargeStringArray, minhash: MinHash, left_out: Hashes = NO
     return keys
 
 
+def sets_of(text: pa.LargeStringArray, minhash: MinHash, left_out: Hashes = NOTHING) -> Sets:
+    """Return the shingle sets that `band_keys` looks at: what candidates are to be verified on."""
+    return shingle_sets(text, minhash.ngram, minhash.unit, left_out)
+
+
 def signatures(text: pa.LargeStringArray, minhash: MinHash, left_out: Hashes = NOTHING) -> Values:
     """Return the MinHash values themselves, documents × (bands · rows): for estimates of Jaccard, not for dedup.
 
     The share of equal values estimates Jaccard without bias, with variance J(1 - J) / (bands · rows).
     """
     a, b = permutations(minhash)
-    sets = shingle_sets(text, minhash.ngram, minhash.unit, left_out)
+    sets = sets_of(text, minhash, left_out)
     values = np.empty((len(text), len(a)), np.uint32)
     _signatures(sets.offsets, sets.values, a, b, values)
     return values

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.minhash import MinHash, band_keys, permutations, signatures
+from transforms.minhash import MinHash, band_keys, permutations, sets_of, signatures
 from transforms.shingles import NOTHING, Sets, _sort_runs, leave_out, membership, shingle_sets
 
 TEXTS = st.lists(
@@ -69,7 +69,9 @@ def test_band_keys_of_characters_follow_their_sets() -> None:
     minhash = MinHash(ngram=3, unit="character", bands=3, rows=2)
     keys = band_keys(array("One  two", "one two", "one twq", "x" * 5000), minhash)
     assert keys[0].tolist() == keys[1].tolist() != keys[2].tolist()
-    assert signatures(array("one two"), minhash).shape == (1, 6)
+    sets = sets_of(array("one two"), minhash)
+    assert as_sets(sets) == as_sets(shingle_sets(array("one two"), 3, "character"))
+    assert signatures(array("one two"), minhash)[0].tolist() == signature_of(as_sets(sets)[0], minhash)
 
 
 def test_shingles_left_out_are_in_no_set_and_in_no_signature() -> None:
@@ -151,3 +153,12 @@ def test_runs_of_unevenly_spread_values_are_left_to_a_comparing_sort() -> None:
 def test_shingle_set_of_a_long_text_is_sorted() -> None:
     values = shingle_sets(array(" ".join(f"w{i}" for i in range(300_000))), 5).values
     assert len(values) == 299_996 and (values[1:] > values[:-1]).all()
+
+
+def test_short_texts_that_differ_in_a_mark_are_no_duplicates() -> None:
+    """Thai and Hindi: words and characters keep their marks, so that the texts neither are equal nor share a bucket."""
+    for a, b in (("ใกล้ บ้าน", "ไกล บ้าน"), ("ป่า", "ปา"), ("कि", "की"), ("दिन", "दीन")):
+        for minhash in (MinHash(), MinHash(unit="character", ngram=5)):
+            sets = as_sets(sets_of(array(a, b), minhash))
+            keys = band_keys(array(a, b), minhash)
+            assert not sets[0] & sets[1] and not (keys[0] == keys[1]).any()
