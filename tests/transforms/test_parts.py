@@ -107,6 +107,12 @@ def test_lines_seen_more_than_n_times_all_go() -> None:
     assert set(outcome.edits.column("reason").to_pylist()) == {"lines seen more than 2 times"}
 
 
+def test_more_lines_than_sixteen_bits_count_are_told_apart() -> None:
+    lines = [f"line number {i} of this very long text" for i in range(70_000)]
+    outcome = outcome_of(["\n".join([*lines, lines[3], lines[65_537]])], RepeatedParts())
+    assert kept_texts(outcome) == ["\n".join(lines)]
+
+
 def drawn_texts(seed: int) -> list[str]:
     draw = random.Random(seed)
     lines = [f"line {i} of the common stock, é漢" for i in range(30)] + ["", "  ", "x"]
