@@ -13,8 +13,8 @@ the probability.
 Invariants: results depend on the two sets alone; every comparison with a threshold is one of integers.
 Cost: four merges at once, from both ends of both halves, so that no step waits for the one before: about .4 µs for two
 sets of 500 shingles in the cache, half of that for a pair at .5 refused at .8; twice that and more where sets come from
-memory, so compare sorted pairs. Sets that differ in size more than
-sixteenfold are compared by galloping: the smaller one's size times the logarithm of the ratio.
+memory, so compare sorted pairs. Sets that differ in size more than sixteenfold are compared by galloping: the smaller
+one's size times the logarithm of the ratio.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _ask_for(values: Hashes, first: np.int64, end: np.int64) -> None:
     """Have where four merges begin in a set brought into the cache."""
     middle = (first + end) >> 1
     for place in (first, first + 8, middle - 8, middle, middle + 8, end - 16, end - 8):
-        prefetch(values, np.uint64(max(place, 0)))
+        prefetch(values, np.uint64(place if place > 0 else 0))
 
 
 @kernel
