@@ -32,9 +32,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numba import njit
 
+from transforms.components import components
 from transforms.duplicates import jaccard_pairs, leading_bits, split_buckets, survivors, text_digests
 from transforms.minhash import MinHash, Sets, band_keys, shingle_sets, signatures, split_keys
 from transforms.segmentation import find_words, text_buffers
+from transforms.similarity import edges
 from transforms.word_hashes import hash_words
 
 CORPUS: Final = Path(__file__).parents[2] / "shared" / "data" / "corpora" / "multidomain.parquet"
@@ -130,6 +132,8 @@ def text_rates(text: pa.LargeStringArray) -> Iterator[tuple[str, float, str]]:
 def pair_rates(text: pa.LargeStringArray) -> Iterator[tuple[str, float, str]]:
     """Yield the rates of the steps that compare documents."""
     keys = band_keys(text, MinHash())
+    a, b = np.random.default_rng(0).permutation(1_000_000)[: 2 * 400_000].reshape(2, -1)
+    yield "components, mixed", 0.4 / seconds(lambda: components(a, b), 2), "M edges/s"
     order = np.repeat(leading_bits(text_digests(text)), keys.shape[1])
     rows, buckets, splits = np.repeat(np.arange(len(text)), keys.shape[1]), keys.ravel(), split_keys(keys).ravel()
     rate = keys.size / 1e6 / seconds(lambda: split_buckets(buckets, splits, order, rows, 1000))
@@ -138,8 +142,12 @@ def pair_rates(text: pa.LargeStringArray) -> Iterator[tuple[str, float, str]]:
     zeros, unlike = np.zeros(count, np.uint64), np.random.default_rng(0).integers(0, 1 << 63, count, np.uint64)
     rate = count / 1e6 / seconds(lambda: split_buckets(zeros, unlike, unlike, np.arange(count), 1000), 2)
     yield "split_buckets, one bucket of 200,000", rate, "M rows/s"
-    sets, a, b = sets_of(0.8, 500, 2000)
-    yield "jaccard_pairs, 500 shingles each at .8", 1e6 * seconds(lambda: jaccard_pairs(sets, a, b)) / len(a), "us/pair"
+    for jaccard, what in ((0.82, "reached"), (0.7, "refused"), (0.5, "refused")):
+        for pairs, place in ((2000, "memory"), (60, "cache")):
+            sets, a, b = sets_of(jaccard, 500, pairs)
+            a, b = np.tile(a, 2000 // pairs), np.tile(b, 2000 // pairs)
+            spent = seconds(lambda sets=sets, a=a, b=b: edges(sets, a, b, Fraction(4, 5)))  # type: ignore[misc]
+            yield f"edges, 500 shingles at {jaccard}, {what}, {place}", 1e6 * spent / len(a), "us/pair"
     chain, ones = np.arange(1_000_000), np.ones(999_999, np.int64)
     rate = 1 / seconds(lambda: survivors(chain, chain[:-1], chain[1:], ones, ones))
     yield "survivors, a chain of versions", rate, "M docs/s"

@@ -1,7 +1,7 @@
 """Who is a duplicate of whom, and who stays: the arithmetic of deduplication, without any choreography over shards.
 
 The order of calls: `text_digests` and keep-order keys → `EqualTexts`; band keys → `split_buckets` gives candidate
-pairs; shingle sets → `jaccard_pairs`; pairs at or above the threshold are edges → `survivors` per component of edges.
+pairs; shingle sets → `transforms.similarity.edges` → `transforms.components` → `survivors` per component of edges.
 
 Invariants: every result depends on the content of the rows, not on their order of arrival or their partition. Each
 document that `survivors` drops has an edge to one that it keeps; no two that it keeps share an edge.
@@ -22,9 +22,10 @@ import pyarrow.compute as pc
 
 from transforms.kernels import kernel
 from transforms.many_digests import short_digests
-from transforms.minhash import Sets
 from transforms.schema import ID
 from transforms.segmentation import text_buffers
+from transforms.shingles import Sets
+from transforms.similarity import intersections
 
 Hashes = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.int64]
@@ -33,6 +34,7 @@ STAYS: Final = -1
 """In an array of keepers: this row stays."""
 
 _LEVELS: Final = 8  # bytes of a split key
+_PARTS: Final = 16  # by which the cap is divided for the parts of a bucket above it
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +117,16 @@ def split_buckets(keys: Hashes, splits: Hashes, order: Hashes, documents: Indice
     """Return the candidate pairs of whole buckets: rows (bucket key, split key, order, document), in any order.
 
     Rows with one key are a bucket: all its pairs are candidates when it has at most `cap` rows. A larger one is split
-    by the next band's hash (the highest byte of `splits`, see `minhash.split_keys`), a part that is still larger by the
-    one after, and so on. A part that no byte splits (texts alike in nine bands) is taken in order of `order`, then
-    `documents`, in runs of `cap`; its first row is also paired with all others, so that copies of one text in a
-    thousand wrappings do not survive once per run. Best for `order` is the position in keep order: then that first row
-    is the one that stays; else take the first 8 bytes of the text digest. It must not depend on arrival.
+    into parts of at most cap / 16 rows (two at least), whose pairs are candidates: by the next band's hash (the highest
+    byte of `splits`, see `minhash.split_keys`), a part that is still larger by the one after, and so on. A part that no
+    byte splits (texts alike in nine bands) is cut into runs in order of `order`, then `documents`. The first row of
+    such a part, and of the whole bucket, is also paired with all others there, so that copies of one text in a
+    thousand wrappings do not survive once per run. Best for `order` is the keep order (`order_prefixes`): then that
+    first row is the one that stays; else take the first 8 bytes of the text digest. It must not depend on arrival.
 
     All rows of a bucket must be here; several calls may share the buckets, and their pairs are to be made unique.
-    Memory: 60 bytes per row and 40 per pair, repeats included.
+    Memory: 60 bytes per row and 40 per pair, repeats included. A row of a bucket of `cap` rows has cap / 2 pairs on the
+    average and one of a larger bucket cap / 32 + 2 at most.
 
     Raises:
         ValueError: the arrays differ in length, or `cap` is below 2.
@@ -131,46 +135,96 @@ def split_buckets(keys: Hashes, splits: Hashes, order: Hashes, documents: Indice
     if len(set(lengths)) > 1 or cap < 2:
         raise ValueError(f"split_buckets needs four arrays of one length and cap ≥ 2: got {lengths} and cap {cap}")
     rows = np.argsort(keys, kind="stable")
+    names, local = np.unique(documents, return_inverse=True)
+    local = local.reshape(-1).astype(np.int64)
     borders = _borders(keys[rows])
     sizes = np.diff(borders)
     small = sizes <= cap
-    runs = [np.stack([borders[:-1][small], borders[1:][small], borders[:-1][small]], axis=1)]
+    runs = np.stack([borders[:-1][small], borders[1:][small], borders[:-1][small]], axis=1)
+    codes = [_pairs(local[rows], runs, np.int64(len(names)))]
     for first, last in zip(borders[:-1][~small].tolist(), borders[1:][~small].tolist(), strict=True):
         bucket = rows[first:last]
-        bucket = bucket[np.lexsort((documents[bucket], order[bucket], splits[bucket]))]
-        rows[first:last] = bucket
-        runs.append(np.array(list(_parts(splits[bucket], cap, 0, 0, last - first)), np.int64) + np.int64(first))
-    a, b, proposed = _distinct_pairs(documents[rows], np.concatenate(runs))
+        codes.append(_large_bucket(splits[bucket], order[bucket], local[bucket], max(2, cap // _PARTS), len(names)))
+    proposed = sum(map(len, codes))
+    a, b = _distinct_pairs(names, np.concatenate(codes))
     possible = int((sizes * (sizes - 1) // 2).sum())
     return Candidates(a, b, possible - proposed, int((~small).sum()), int(sizes.max(initial=0)))
+
+
+def order_prefixes(orders: pa.LargeBinaryArray, skipped: int, digests: pa.FixedSizeBinaryArray) -> Hashes:
+    """Return 8 bytes per row in keep order, for `split_buckets`: five of its order key from byte `skipped` on, and
+    three of its text digest, which tell most of equals apart in a way that depends on no arrival.
+
+    `skipped` is the length of what all order keys begin with: `common_prefix` of the lowest and the highest.
+    """
+    beginnings = [key[skipped : skipped + 5].ljust(5, b"\0") for key in orders.to_pylist()]
+    numbers = np.frombuffer(b"".join(b"\0\0\0" + key for key in beginnings), ">u8").astype(np.uint64)
+    return numbers << np.uint64(24) | leading_bits(digests) >> np.uint64(40)
+
+
+def common_prefix(lowest: bytes, highest: bytes) -> int:
+    """Return how many bytes two keys begin with in common: as many as all keys between them."""
+    return next(
+        (i for i, (x, y) in enumerate(zip(lowest, highest, strict=False)) if x != y), min(len(lowest), len(highest))
+    )
 
 
 def jaccard_pairs(sets: Sets, a: Indices, b: Indices) -> tuple[Indices, Indices]:
     """Return the sizes of intersection and union of sets a[i] and b[i], for each i.
 
-    Jaccard similarity is their ratio; keep it as two integers. One merge per pair: linear in the two sets, about
-    1.5 µs for two of 500 shingles.
+    Jaccard similarity is their ratio; keep it as two integers. Where only pairs at or above a threshold matter,
+    `transforms.similarity.edges` is faster.
     """
-    intersection = np.empty(len(a), np.int64)
-    union = np.empty(len(a), np.int64)
-    _jaccard(sets.offsets, sets.values, a, b, intersection, union)
-    return intersection, union
+    shared = intersections(sets, a, b, np.zeros(len(a), np.int64))
+    sizes = np.diff(sets.offsets)
+    return shared, sizes[a] + sizes[b] - shared
 
 
-def survivors(rank: Indices, a: Indices, b: Indices, intersection: Indices, union: Indices) -> Survivors:
+def survivors(
+    rank: Indices,
+    a: Indices,
+    b: Indices,
+    shared: Indices,
+    whole: Indices,
+    *,
+    keep: int = 1,
+    before: npt.NDArray[np.int8] | None = None,
+) -> Survivors:
     """Apply the sequential rule: in keep order a document stays unless it has an edge to one that stays already.
 
     Documents are 0 … len(rank) - 1; `rank` orders them (lower stays, no two equal). Edges are verified pairs
-    (a[i], b[i]) in any order and direction, with the sizes of `jaccard_pairs`. The keeper of a dropped document is the
+    (a[i], b[i]) in any order and direction, of similarity shared[i] / whole[i]. The keeper of a dropped document is the
     surviving neighbour of highest similarity before it in keep order; of equals the first in keep order.
 
-    The result is that of one pass over all documents, whether called with all edges or per connected component. Linear
-    in documents and edges (no rounds: a chain of n versions costs n), but for one sort of `rank`. Sizes below 2^31.
+    With `keep` = n it stays unless it has n edges to documents that stay. So each dropped document has n survivors that
+    it resembles, and the keeper is one of them, whatever n is; but only n = 1 promises that no two survivors that were
+    compared are similar.
+
+    The result is that of one pass over all documents, whether called with all edges or per connected component. A
+    component too large for one task is cut into ranges of the keep order, one call after the other: `before` has what
+    was decided by earlier calls (1 stays, 0 goes, -1: to be decided here). A call needs the edges whose later end is in
+    its range, and says nothing about documents that were decided before.
+
+    Linear in documents and edges (no rounds: a chain of n versions costs n), but for one sort of `rank`. Sizes below
+    2^31.
     """
     keeper, edge = np.full(len(rank), STAYS, np.int64), np.full(len(rank), STAYS, np.int64)
     starts, neighbours, edges = _adjacency(np.int64(len(rank)), a, b)
-    _keep(np.argsort(rank, kind="stable"), starts, neighbours, edges, rank, intersection, union, keeper, edge)
+    decided = np.full(len(rank), -1, np.int8) if before is None else before.astype(np.int8)
+    visit = np.argsort(rank, kind="stable")
+    _keep(visit, starts, neighbours, edges, rank, shared, whole, np.int64(keep), decided, keeper, edge)
     return Survivors(keeper, edge)
+
+
+def numbered(digests: pa.FixedSizeBinaryArray) -> tuple[Indices, Indices]:
+    """Number the distinct digests: the number of each row, and how many rows each number has."""
+    halves = _halves(digests)
+    rows = np.lexsort((halves[:, 1], halves[:, 0]))
+    new = np.zeros(len(rows), np.bool_)
+    new[1:] = (halves[rows[1:]] != halves[rows[:-1]]).any(axis=1)
+    numbers = np.empty(len(rows), np.int64)
+    numbers[rows] = np.cumsum(new)
+    return numbers, np.bincount(numbers).astype(np.int64)
 
 
 def _halves(digests: pa.FixedSizeBinaryArray) -> npt.NDArray[Any]:
@@ -192,27 +246,37 @@ def _borders(ordered: npt.NDArray[Any]) -> Indices:
     return np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, [len(ordered)]]).astype(np.int64)
 
 
-def _distinct_pairs(documents: Indices, runs: Indices) -> tuple[Indices, Indices, int]:
-    """Return the pairs of all runs, sorted, each once, and how many there are with repeats."""
-    names, local = np.unique(documents, return_inverse=True)
-    codes = _pairs(local.astype(np.int64), runs, np.int64(len(names)))
+def _distinct_pairs(names: Indices, codes: Indices) -> tuple[Indices, Indices]:
+    """Return the pairs of documents that `codes` stand for, sorted, each once."""
     codes.sort()  # np.unique would hash them first, which is five times slower
     a, b = np.divmod(codes[_borders(codes)[:-1]], max(len(names), 1))
     other = a != b  # a document twice in one bucket is no pair
-    return names[a[other]], names[b[other]], len(codes)
+    return names[a[other]], names[b[other]]
 
 
-def _parts(splits: Hashes, cap: int, level: int, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-    """Yield runs (start, end, centre) of at most `cap` rows of sorted `splits`; the centre is paired with each row."""
-    if last - first <= cap:
+def _large_bucket(splits: Hashes, order: Hashes, documents: Indices, most: int, total: int) -> Indices:
+    """Return lower · total + higher for the candidates of a bucket that is split into parts of at most `most` rows."""
+    rows = np.lexsort((documents, order, splits))
+    runs = np.array(list(_parts(splits[rows], most, 0, 0, len(rows))), np.int64)
+    first = np.lexsort((documents, order))[0]
+    others = np.delete(documents, first)
+    star = np.minimum(others, documents[first]) * total + np.maximum(others, documents[first])
+    codes = np.concatenate([_pairs(documents[rows], runs, np.int64(total)), star])
+    codes.sort()
+    return codes[_borders(codes)[:-1]]
+
+
+def _parts(splits: Hashes, most: int, level: int, first: int, last: int) -> Iterator[tuple[int, int, int]]:
+    """Yield runs (start, end, centre) of at most `most` rows of sorted `splits`; the centre is paired with each row."""
+    if last - first <= most:
         yield first, last, first
     elif level == _LEVELS:
-        for start in range(first, last, cap):
-            yield start, min(start + cap, last), first
+        for start in range(first, last, most):
+            yield start, min(start + most, last), first
     else:
         borders = _borders(splits[first:last] >> np.uint64(56 - 8 * level)) + first
         for start, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-            yield from _parts(splits, cap, level + 1, start, end)
+            yield from _parts(splits, most, level + 1, start, end)
 
 
 @kernel
@@ -235,20 +299,6 @@ def _pairs(documents: Indices, runs: Indices, total: np.int64) -> Indices:
                 codes[at] = min(x, y) * total + max(x, y)
                 at += 1
     return codes
-
-
-@kernel
-def _jaccard(offsets: Indices, values: Hashes, a: Indices, b: Indices, intersection: Indices, union: Indices) -> None:
-    for p in range(a.shape[0]):
-        i, last_i = np.uint64(offsets[a[p]]), np.uint64(offsets[a[p] + 1])  # unsigned: no test for negative indices
-        j, last_j = np.uint64(offsets[b[p]]), np.uint64(offsets[b[p] + 1])
-        both, total = np.int64(0), np.int64((last_i - i) + (last_j - j))
-        while i < last_i and j < last_j:
-            x, y = values[i], values[j]
-            both += np.int64(x == y)
-            i += np.uint64(x <= y)
-            j += np.uint64(y <= x)
-        intersection[p], union[p] = both, total - both
 
 
 @kernel
@@ -276,21 +326,27 @@ def _keep(
     neighbours: Indices,
     edges: Indices,
     rank: Indices,
-    intersection: Indices,
-    union: Indices,
+    shared: Indices,
+    whole: Indices,
+    keep: np.int64,
+    decided: npt.NDArray[np.int8],
     keeper: Indices,
     edge: Indices,
 ) -> None:
-    stays = np.zeros(visit.shape[0], np.bool_)
     for d in visit:
-        best = np.int64(-1)
+        if decided[d] >= 0:
+            continue
+        best, staying = np.int64(-1), np.int64(0)
         for at in range(starts[d], starts[d + 1]):
             other, e = neighbours[at], edges[at]
-            if not stays[other]:
+            if decided[other] != 1:
                 continue
+            staying += 1
             gain = np.int64(1)
             if best >= 0:
-                gain = intersection[e] * union[best] - intersection[best] * union[e]
+                gain = shared[e] * whole[best] - shared[best] * whole[e]
             if gain > 0 or (gain == 0 and rank[other] < rank[keeper[d]]):
                 best, keeper[d], edge[d] = e, other, e
-        stays[d] = best < 0
+        decided[d] = staying < keep
+        if staying < keep:
+            keeper[d], edge[d] = STAYS, STAYS

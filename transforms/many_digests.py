@@ -52,7 +52,11 @@ ROWS: Final = 27
 
 def digests_of(data: Bytes, bounds: Positions) -> Bytes:
     """Return an (n, 32) array of the digests of data[bounds[i]:bounds[i + 1]] for n + 1 `bounds`."""
-    starts, ends = bounds[:-1], bounds[1:]
+    return span_digests(data, bounds[:-1], bounds[1:])
+
+
+def span_digests(data: Bytes, starts: Positions, ends: Positions) -> Bytes:
+    """Return an (n, 32) array of the digests of data[starts[i]:ends[i]]; spans may overlap."""
     found = np.empty((len(starts), 32), np.uint8)
     long = ends - starts > LONG
     for row in np.flatnonzero(long).tolist():
@@ -73,7 +77,12 @@ def _digests(data: Bytes, starts: Positions, ends: Positions) -> Bytes:
 
 def short_digests(data: Bytes, bounds: Positions) -> pa.FixedSizeBinaryArray:
     """Return the first 16 bytes of each digest; see `digests_of`."""
-    content = np.ascontiguousarray(digests_of(data, bounds)[:, :16])
+    return short_span_digests(data, bounds[:-1], bounds[1:])
+
+
+def short_span_digests(data: Bytes, starts: Positions, ends: Positions) -> pa.FixedSizeBinaryArray:
+    """Return the first 16 bytes of each digest; see `span_digests`."""
+    content = np.ascontiguousarray(span_digests(data, starts, ends)[:, :16])
     array = pa.Array.from_buffers(pa.binary(16), len(content), [None, pa.py_buffer(content)])
     return cast("pa.FixedSizeBinaryArray", array)
 

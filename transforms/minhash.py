@@ -1,11 +1,9 @@
-"""MinHash over word 5-grams: which texts may be near-duplicates, without comparing all with all.
+"""MinHash: which texts may be near-duplicates, without comparing all with all.
 
-A document is the set of its shingles: 64-bit hashes of `ngram` consecutive words (words as `find_words` sees them,
-folded as `transforms.word_hashes` says: lower case, one apostrophe). Fewer words than `ngram` make one shingle of all
-of them; text without words ("!!!") is one shingle of its bytes; a text of no bytes has no shingle and must be dropped
-before. Two sets with Jaccard similarity J agree in one MinHash value with probability J; `rows` values make a band;
-texts that agree in all values of one band are candidates (Broder 1997; Leskovec, Rajaraman, Ullman, *Mining of Massive
-Datasets*, §3.4), which a verification then compares.
+A document is the set of its shingles (`transforms.shingles`). Two sets with Jaccard similarity J agree in one MinHash
+value with probability J; `rows` values make a band; texts that agree in all values of one band are candidates (Broder
+1997; Leskovec, Rajaraman, Ullman, *Mining of Massive Datasets*, §3.4), which a verification then compares
+(`transforms.similarity`).
 
 Hash family: h_k(x) = a_k·x + b_k mod 2^32, x the upper 32 bits of a shingle, a_k odd: linear permutations of the
 32-bit numbers (Bohman, Cooper, Frieze 2000), whose arithmetic is modulo 2^32 by definition; shingles are mixed well
@@ -15,17 +13,14 @@ function depends on seed and k alone, and on no library's generator.
 
 Invariants: a document's values depend on its text and the configuration alone. Band keys hold the band's index.
 Cost: linear in the words; about 4 ns per word for 120 functions with AVX2 or AVX-512, beside finding and hashing the
-words (three quarters of the time). Working memory: 40 kB, 24 bytes per word of half a megabyte or of the longest text,
-8 bytes per band and document.
+words (three quarters of the time). Working memory: 40 kB, that of `transforms.shingles`, 8 bytes per band and document.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import ClassVar, Final
 
 import numpy as np
@@ -33,21 +28,44 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from transforms.kernels import kernel
-from transforms.segmentation import find_words, text_buffers
-from transforms.word_hashes import Hashes, hash_words, mix
+from transforms.segmentation import text_buffers
+from transforms.shingles import (
+    NOTHING,
+    PORTION,
+    Offsets,
+    Sets,
+    Unit,
+    leave_out,
+    membership,
+    portions,
+    shingle_block,
+    shingle_count,
+    shingle_sets,
+    unit_hashes,
+)
+from transforms.similarity import Indices, Measure
+from transforms.word_hashes import Hashes, mix
+
+__all__ = [
+    "MinHash",
+    "Sets",
+    "band_keys",
+    "first_bands",
+    "permutations",
+    "portions",
+    "scoped_keys",
+    "sets_of",
+    "shingle_sets",
+    "signatures",
+    "split_keys",
+]
 
 Values = npt.NDArray[np.uint32]
-Offsets = npt.NDArray[np.int64]
 
-_BASE: Final = np.uint64(0x9E3779B97F4A7C15)  # odd: the rolling polynomial loses no bit
-_FNV_START: Final = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME: Final = np.uint64(0x100000001B3)
-_SHORT: Final = np.uint64(0xFF51AFD7ED558CCD)  # sets texts shorter than a shingle apart, by their number of words
-_WORDLESS: Final = np.uint64(0x5851F42D4C957F2D)  # keeps shingles of bytes apart from shingles of words
+_BASE: Final = np.uint64(0x9E3779B97F4A7C15)
 _MOST: Final = np.uint32(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _BLOCK: Final = 2048  # shingles at a time: they stay in the first-level cache, and memory does not grow with a document
-_PORTION: Final = 1 << 19  # bytes of text at a time, or one document: their words stay in the second-level cache
 _VECTOR: Final = 32  # values padded to whole vectors; divides _BLOCK
 _LANES: Final = 4  # hash functions evaluated together, so that a shingle is loaded once for four
 _LEVELS: Final = 8  # bands that fit into a split key, one byte each
@@ -57,9 +75,11 @@ _LEVELS: Final = 8  # bands that fit into a split key, one byte each
 class MinHash:
     """The configuration of near-duplicate search. The defaults find a pair at Jaccard .8 with probability .9977.
 
-    `threshold` is the Jaccard similarity from which on two texts are duplicates, kept as the exact fraction of its
-    decimal (.8 is 4/5); `ngram` words make a shingle; `bands` × `rows` hash functions; `cap` is the number of
-    documents above which a bucket is split; `seed` selects the functions.
+    `threshold` is the similarity from which on two texts are duplicates, kept as the exact fraction of its decimal (.8
+    is 4/5); `ngram` words (or characters, by `unit`) make a shingle; `bands` × `rows` hash functions; `cap` is the
+    number of documents above which a bucket is split; `seed` selects the functions. `measure` is the similarity
+    that verification decides by; candidates are found by Jaccard similarity in any case, so with "containment" only
+    pairs of like size are found surely (`transforms.similarity` says how surely).
     """
 
     version: ClassVar[int] = 1
@@ -71,6 +91,8 @@ class MinHash:
     rows: int = 6
     cap: int = 1000
     seed: int = 1
+    unit: Unit = "word"
+    measure: Measure = "jaccard"
 
     def __post_init__(self) -> None:
         """Make the threshold exact, check every field.
@@ -78,17 +100,36 @@ class MinHash:
         Raises:
             ValueError: a field is out of its range.
         """
-        threshold = self.threshold if isinstance(self.threshold, Fraction) else Fraction(str(self.threshold))
-        if not 0 < threshold <= 1 or threshold.denominator > 1_000_000:
-            raise ValueError(
-                f"threshold is a decimal above 0 and at most 1, six places at most: got {self.threshold!r}"
-            )
-        object.__setattr__(self, "threshold", threshold)
+        object.__setattr__(self, "threshold", _threshold(self.threshold))
         for name, least, most in (("ngram", 1, 64), ("bands", 1, 1024), ("rows", 1, 64), ("cap", 2, 20_000)):
             if not least <= getattr(self, name) <= most:
                 raise ValueError(f"{name} is a number from {least} to {most}: got {getattr(self, name)!r}")
         if not 0 <= self.seed < 1 << 64:
             raise ValueError(f"seed is a number from 0 to 2^64 - 1: got {self.seed!r}")
+        for name, words in (("unit", ("word", "character")), ("measure", ("jaccard", "containment"))):
+            if getattr(self, name) not in words:
+                raise ValueError(f"{name} is a choice of {' and '.join(map(repr, words))}: got {getattr(self, name)!r}")
+
+    @classmethod
+    def for_recall(
+        cls, threshold: Fraction | float | str, recall: float, *, most: int = 128, ngram: int = 5, unit: Unit = "word"
+    ) -> MinHash:
+        """Return the banding that proposes a pair at `threshold` with probability ≥ `recall` and few pairs below it.
+
+        Of all bandings with at most `most` hash functions it has the most rows per band, so the steepest curve and the
+        fewest pairs to compare in vain, and of those the fewest bands. The cost of signatures grows with bands · rows.
+
+        Raises:
+            ValueError: `recall` is not between 0 and 1, or `most` functions do not reach it even with one row.
+        """
+        exact = _threshold(threshold)
+        if not 0 < recall < 1:
+            raise ValueError(f"recall is a probability between 0 and 1, both excluded: got {recall!r}")
+        for rows in range(min(most, 64), 0, -1):
+            bands = _bands_for(float(exact), recall, rows, most // rows)
+            if bands is not None:
+                return cls(threshold=exact, ngram=ngram, bands=bands, rows=rows, unit=unit)
+        raise ValueError(f"{most} hash functions cannot find pairs at {float(exact):g} with probability {recall:g}")
 
     @classmethod
     def fineweb(cls) -> MinHash:
@@ -118,18 +159,6 @@ class MinHash:
         return intersection * self.ratio.denominator >= union * self.ratio.numerator
 
 
-@dataclass(frozen=True, slots=True)
-class Sets:
-    """Shingle sets of documents: document d owns values[offsets[d]:offsets[d + 1]], sorted, each value once."""
-
-    offsets: Offsets
-    values: Hashes
-
-    def __len__(self) -> int:
-        """Return the number of sets."""
-        return len(self.offsets) - 1
-
-
 def permutations(minhash: MinHash) -> tuple[Values, Values]:
     """Return a_k and b_k of the bands × rows permutations: a pure function of (seed, k)."""
     drawn = [_function(minhash.seed, k) for k in range(minhash.bands * minhash.rows)]
@@ -137,34 +166,57 @@ def permutations(minhash: MinHash) -> tuple[Values, Values]:
     return words[:, 1] | np.uint32(1), np.ascontiguousarray(words[:, 0])
 
 
-def band_keys(text: pa.LargeStringArray, minhash: MinHash) -> Hashes:
+def band_keys(text: pa.LargeStringArray, minhash: MinHash, left_out: Hashes = NOTHING) -> Hashes:
     """Return the bucket keys, documents × bands: equal where two texts agree in all MinHash values of that band.
 
     The band's index is part of the key, so keys of all bands can be exchanged together. Texts of no bytes get the keys
-    of the empty set: drop them before.
+    of the empty set: drop them before. `left_out` are shingles that do not count, as in `shingle_sets`.
     """
     a, b = permutations(minhash)
     spare = -len(a) % _LANES
     a, b = np.concatenate([a, np.ones(spare, np.uint32)]), np.concatenate([b, np.zeros(spare, np.uint32)])
-    keys = np.empty((len(text), minhash.bands), np.uint64)
-    for first, last in portions(text, _PORTION):
+    keys, table = np.empty((len(text), minhash.bands), np.uint64), membership(left_out)
+    scale = np.int64(minhash.ngram), np.int64(minhash.rows)
+    for first, last in portions(text, PORTION):
         part = text.slice(first, last - first)
-        words = find_words(part)
-        scale = np.int64(minhash.ngram), np.int64(minhash.rows)
-        _band_keys(hash_words(words), words.documents, *text_buffers(part), *scale, a, b, keys[first:last])
+        units, hashes = unit_hashes(part, minhash.unit)
+        _band_keys(hashes, units, *text_buffers(part), *scale, a, b, table, keys[first:last])
     return keys
 
 
-def signatures(text: pa.LargeStringArray, minhash: MinHash) -> Values:
+def sets_of(text: pa.LargeStringArray, minhash: MinHash, left_out: Hashes = NOTHING) -> Sets:
+    """Return the shingle sets that `band_keys` looks at: what candidates are to be verified on."""
+    return shingle_sets(text, minhash.ngram, minhash.unit, left_out)
+
+
+def signatures(text: pa.LargeStringArray, minhash: MinHash, left_out: Hashes = NOTHING) -> Values:
     """Return the MinHash values themselves, documents × (bands · rows): for estimates of Jaccard, not for dedup.
 
     The share of equal values estimates Jaccard without bias, with variance J(1 - J) / (bands · rows).
     """
     a, b = permutations(minhash)
-    sets = shingle_sets(text, minhash.ngram)
+    sets = sets_of(text, minhash, left_out)
     values = np.empty((len(text), len(a)), np.uint32)
     _signatures(sets.offsets, sets.values, a, b, values)
     return values
+
+
+def first_bands(sets: Sets, a: Indices, b: Indices, minhash: MinHash) -> Indices:
+    """Return the first band in which sets a[i] and b[i] agree, -1 where none: what made them candidates.
+
+    A function of the two sets, so nothing has to be carried from bucket to verdict. For edges, not for all candidates:
+    it costs 120 functions for each shingle of a document that occurs in `a` or `b`.
+    """
+    functions = permutations(minhash)
+    documents, local = np.unique(np.concatenate([a, b]), return_inverse=True)
+    values = np.empty((len(documents), minhash.bands * minhash.rows), np.uint32)
+    for row, document in enumerate(documents.tolist()):
+        bounds = sets.offsets[document : document + 2]
+        _signatures(bounds, sets.values, *functions, values[row : row + 1])
+    left, right = local.reshape(-1)[: len(a)], local.reshape(-1)[len(a) :]
+    shape = len(a), minhash.bands, minhash.rows
+    agree = (values[left] == values[right]).reshape(shape).all(axis=2)
+    return np.where(agree.any(axis=1), agree.argmax(axis=1), -1).astype(np.int64)
 
 
 def split_keys(keys: Hashes) -> Hashes:
@@ -191,91 +243,24 @@ def scoped_keys(keys: Hashes, groups: Hashes) -> Hashes:
     return scoped
 
 
-def shingle_sets(text: pa.LargeStringArray, ngram: int) -> Sets:
-    """Return the shingle set of each text: what verification compares. 8 bytes per shingle."""
-    sets = [_shingle_sets(text.slice(first, last - first), ngram) for first, last in portions(text, _PORTION)]
-    sizes = [np.zeros(1, np.int64), *(np.diff(part.offsets) for part in sets)]
-    values = [np.zeros(0, np.uint64), *(part.values for part in sets)]
-    return Sets(np.cumsum(np.concatenate(sizes)), np.concatenate(values))
-
-
-def _shingle_sets(text: pa.LargeStringArray, ngram: int) -> Sets:
-    words = find_words(text)
-    offsets, values = _shingles(hash_words(words), words.documents, *text_buffers(text), np.int64(ngram))
-    for first, last in pairwise(offsets.tolist()):
-        values[first:last].sort()
-    sets = np.zeros(len(text) + 1, np.int64)
-    return Sets(sets, values[: _distinct(offsets, values, sets)].copy())
-
-
-def portions(text: pa.LargeStringArray, size: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges (first, end) of texts that hold `size` bytes or little more, or one text that is longer."""
-    _, places = text_buffers(text)
-    first = 0
-    while first < len(text):
-        last = int(np.searchsorted(places, places[first] + size))
-        last = min(max(last, first + 1), len(text))
-        yield first, last
-        first = last
-
-
 def _function(seed: int, k: int) -> bytes:
     counter = seed.to_bytes(8, "little") + k.to_bytes(8, "little")
     return hashlib.blake2b(counter, digest_size=8, person=b"curate minhash").digest()
 
 
-@kernel
-def _shingle_count(words: np.int64, size: np.int64, ngram: np.int64) -> np.int64:
-    """Return the number of shingles (with repeats) of a text of `words` words and `size` bytes."""
-    if words >= ngram:
-        return words - ngram + 1
-    return np.int64(1) if size > 0 else np.int64(0)
+def _threshold(value: Fraction | float | str) -> Fraction:
+    threshold = value if isinstance(value, Fraction) else Fraction(str(value))
+    if not 0 < threshold <= 1 or threshold.denominator > 1_000_000:
+        raise ValueError(f"threshold is a decimal above 0 and at most 1, six places at most: got {value!r}")
+    return threshold
 
 
-@kernel
-def _wordless(data: npt.NDArray[np.uint8], first: np.int64, last: np.int64) -> np.uint64:
-    value = _FNV_START
-    for i in range(first, last):
-        value = (value ^ np.uint64(data[i])) * _FNV_PRIME
-    return mix(value ^ _WORDLESS)
-
-
-@kernel
-def _fill(hashes: Hashes, first: np.int64, count: np.int64, width: np.int64, short: np.uint64, out: Hashes) -> None:
-    """Write the shingles of `width` words that begin at words first … first + count - 1 to `out`.
-
-    A polynomial in the words' hashes, then a bijective mix. `short` is the width of a text shorter than a shingle, else
-    0, so that no short text equals a part of a longer one.
-    """
-    for i in range(count):
-        out[i] = 0
-    for j in range(width):
-        words = hashes[first + j : first + j + count]  # a slice and no offset below: only then vector code comes of it
-        for i in range(count):
-            out[i] = out[i] * _BASE + words[i]
-    for i in range(count):
-        out[i] = mix(out[i] + short * _SHORT)
-
-
-@kernel
-def _block(
-    hashes: Hashes,
-    words: npt.NDArray[np.int64],
-    data: npt.NDArray[np.uint8],
-    place: npt.NDArray[np.int64],
-    ngram: np.int64,
-    start: np.int64,
-    count: np.int64,
-    out: Hashes,
-) -> None:
-    """Write shingles start … start + count - 1 of the document of words[0]:words[1] and data[place[0]:place[1]]."""
-    total = words[1] - words[0]
-    if total >= ngram:
-        _fill(hashes, words[0] + start, count, ngram, np.uint64(0), out)
-    elif total > 0:
-        _fill(hashes, words[0], np.int64(1), total, np.uint64(total), out)
-    else:
-        out[0] = _wordless(data, place[0], place[1])
+def _bands_for(similarity: float, recall: float, rows: int, most: int) -> int | None:
+    """Return the fewest bands of `rows` rows that propose a pair at `similarity` with probability `recall`."""
+    for bands in range(1, min(most, 1024) + 1):
+        if 1.0 - (1.0 - similarity**rows) ** bands >= recall:
+            return bands
+    return None
 
 
 @kernel
@@ -315,6 +300,32 @@ def _combine(minima: Values, rows: np.int64, keys: Hashes) -> None:
 
 
 @kernel
+def _lower_by_text(
+    hashes: Hashes,
+    words: Offsets,
+    data: npt.NDArray[np.uint8],
+    place: Offsets,
+    ngram: np.int64,
+    a: Values,
+    b: Values,
+    table: Hashes,
+    shingles: Hashes,
+    x: Values,
+    minima: Values,
+) -> np.int64:
+    """Lower the minima by the shingles of one text that are not in `table`; return how many those were."""
+    total, seen = shingle_count(words[1] - words[0], place[1] - place[0], ngram), np.int64(0)
+    for start in range(0, total, _BLOCK):
+        count = np.int64(total - start if total - start < _BLOCK else _BLOCK)
+        shingle_block(hashes, words, data, place, ngram, np.int64(start), count, shingles)
+        count = leave_out(shingles, count, table)
+        if count > 0:
+            _lower_minima(x[: _narrow(shingles, count, x)], a, b, minima)
+        seen += count
+    return seen
+
+
+@kernel
 def _band_keys(
     hashes: Hashes,
     documents: Offsets,
@@ -324,48 +335,17 @@ def _band_keys(
     rows: np.int64,
     a: Values,
     b: Values,
+    table: Hashes,
     keys: Hashes,
 ) -> None:
     shingles, x, minima = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint32), np.empty(a.shape[0], np.uint32)
     for d in range(keys.shape[0]):
         words, place = documents[d : d + 2], places[d : d + 2]
-        total = _shingle_count(words[1] - words[0], place[1] - place[0], ngram)
         minima[:] = _MOST
-        for start in range(0, total, _BLOCK):
-            count = np.int64(total - start if total - start < _BLOCK else _BLOCK)
-            _block(hashes, words, data, place, ngram, np.int64(start), count, shingles)
-            _lower_minima(x[: _narrow(shingles, count, x)], a, b, minima)
+        seen = _lower_by_text(hashes, words, data, place, ngram, a, b, table, shingles, x, minima)
+        if seen == 0:  # all are left out: then none is
+            _lower_by_text(hashes, words, data, place, ngram, a, b, table[:0], shingles, x, minima)
         _combine(minima, rows, keys[d])
-
-
-@kernel
-def _shingles(
-    hashes: Hashes, documents: Offsets, data: npt.NDArray[np.uint8], places: Offsets, ngram: np.int64
-) -> tuple[Offsets, Hashes]:
-    offsets = np.zeros(documents.shape[0], np.int64)
-    for d in range(documents.shape[0] - 1):
-        count = _shingle_count(documents[d + 1] - documents[d], places[d + 1] - places[d], ngram)
-        offsets[d + 1] = offsets[d] + count
-    values = np.empty(offsets[-1], np.uint64)
-    for d in range(documents.shape[0] - 1):
-        count = offsets[d + 1] - offsets[d]
-        if count > 0:
-            out = values[offsets[d] : offsets[d + 1]]
-            _block(hashes, documents[d : d + 2], data, places[d : d + 2], ngram, np.int64(0), count, out)
-    return offsets, values
-
-
-@kernel
-def _distinct(offsets: Offsets, values: Hashes, sets: Offsets) -> np.int64:
-    """Move the distinct values of each run to the front of `values`; write their offsets, return their number."""
-    kept = np.int64(0)
-    for d in range(offsets.shape[0] - 1):
-        for i in range(offsets[d], offsets[d + 1]):
-            if i == offsets[d] or values[i] != values[kept - 1]:
-                values[kept] = values[i]
-                kept += 1
-        sets[d + 1] = kept
-    return kept
 
 
 @kernel

@@ -20,8 +20,10 @@ from transforms.duplicates import (
     STAYS,
     Candidates,
     EqualTexts,
+    common_prefix,
     jaccard_pairs,
     leading_bits,
+    order_prefixes,
     split_buckets,
     survivors,
     text_digests,
@@ -150,19 +152,33 @@ def candidates(rows: list[Row], cap: int) -> Candidates:
     return split_buckets(*columns, longs([row.document for row in rows]), cap)
 
 
-def split_by_hand(rows: list[Row], cap: int, level: int = 0) -> set[Pair]:
-    """Return the pairs of one bucket: the rule, recursively."""
+def pair_of(x: Row, y: Row) -> Pair:
+    return min(x.document, y.document), max(x.document, y.document)
+
+
+def first_of(rows: list[Row]) -> Row:
+    return min(rows, key=lambda row: (row.order, row.document))
+
+
+def bucket_by_hand(rows: list[Row], cap: int) -> set[Pair]:
+    """Return the pairs of one bucket: the rule."""
     if len(rows) <= cap:
-        return {(min(pair), max(pair)) for pair in itertools.combinations([row.document for row in rows], 2)}
+        return {pair_of(*pair) for pair in itertools.combinations(rows, 2)}
+    star = {pair_of(first_of(rows), row) for row in rows if row is not first_of(rows)}
+    return star | split_by_hand(rows, max(2, cap // 16), 0)
+
+
+def split_by_hand(rows: list[Row], most: int, level: int) -> set[Pair]:
+    if len(rows) <= most:
+        return {pair_of(*pair) for pair in itertools.combinations(rows, 2)}
     if level < 8:
         parts: dict[int, list[Row]] = {}
         for row in rows:
             parts.setdefault(row.split.to_bytes(8, "big")[level], []).append(row)
-        return set().union(*(split_by_hand(part, cap, level + 1) for part in parts.values()))
+        return set().union(*(split_by_hand(part, most, level + 1) for part in parts.values()))
     rows = sorted(rows, key=lambda row: (row.order, row.document))
-    runs = [split_by_hand(rows[i : i + cap], cap) for i in range(0, len(rows), cap)]
-    star = {(min(rows[0].document, row.document), max(rows[0].document, row.document)) for row in rows[1:]}
-    return star.union(*runs)
+    runs = [split_by_hand(rows[i : i + most], most, level) for i in range(0, len(rows), most)]
+    return {pair_of(rows[0], row) for row in rows[1:]}.union(*runs)
 
 
 SPLITS = st.builds(lambda x, y, z: x << 56 | y << 40 | z, *[st.integers(0, 2)] * 3)
@@ -170,8 +186,8 @@ SPLITS = st.builds(lambda x, y, z: x << 56 | y << 40 | z, *[st.integers(0, 2)] *
 
 @settings(deadline=None, derandomize=True, max_examples=200)
 @given(
-    cells=st.lists(st.tuples(st.integers(0, 2), SPLITS, st.integers(0, 3)), max_size=30),
-    cap=st.integers(2, 8),
+    cells=st.lists(st.tuples(st.integers(0, 2), SPLITS, st.integers(0, 3)), max_size=60),
+    cap=st.integers(2, 8) | st.integers(40, 60),
     shuffle=st.randoms(use_true_random=False),
 )
 def test_candidates_of_any_buckets_equal_the_plain_rule_in_any_order(
@@ -179,7 +195,7 @@ def test_candidates_of_any_buckets_equal_the_plain_rule_in_any_order(
 ) -> None:
     rows = [Row(key, split, order, 3 * i) for i, (key, split, order) in enumerate(cells)]
     buckets = [[row for row in rows if row.key == key] for key in range(3)]
-    expected = set().union(*(split_by_hand(bucket, cap) for bucket in buckets))
+    expected = set().union(*(bucket_by_hand(bucket, cap) for bucket in buckets))
     shuffled = shuffle.sample(rows, len(rows))
     found = candidates(shuffled, cap)
     assert pairs_of(found) == sorted(expected)
@@ -196,25 +212,43 @@ def test_pair_of_several_buckets_is_one_candidate() -> None:
 
 
 def test_bucket_above_the_cap_is_split_by_the_next_band() -> None:
-    rows = [Row(7, i % 2 << 56, 0, i) for i in range(8)]
+    rows = [Row(7, (i // 2) << 56, 9 - i, i) for i in range(8)]  # document 7 is first in keep order
     found = candidates(rows, 4)
-    assert pairs_of(found) == [pair for pair in itertools.combinations(range(8), 2) if sum(pair) % 2 == 0]
-    assert found.given_up == 16 and found.buckets == 1 and found.largest == 8
+    assert pairs_of(found) == sorted({(0, 1), (2, 3), (4, 5)} | {(i, 7) for i in range(7)})
+    assert found.given_up == 28 - 10 and found.buckets == 1 and found.largest == 8
 
 
 def test_bucket_of_texts_alike_in_all_bands_is_cut_in_runs_around_its_first() -> None:
-    rows = [Row(7, 0, 100 - i, i) for i in range(10)]  # document 9 is first in keep order
-    found = candidates(rows, 3)
-    assert {pair for pair in pairs_of(found) if 9 in pair} == {(i, 9) for i in range(9)}
-    assert found.given_up == 45 - len(pairs_of(found)) and len(pairs_of(found)) == 9 + 1 + 3 + 3
+    rows = [Row(7, 0, 100 - i, i) for i in range(100)]  # document 99 is first in keep order
+    found = candidates(rows, 48)  # runs of three
+    assert {pair for pair in pairs_of(found) if 99 in pair} == {(i, 99) for i in range(99)}
+    assert found.given_up == 4950 - len(pairs_of(found)) and len(pairs_of(found)) == 99 + 1 + 32 * 3
 
 
-def test_bucket_of_many_rows_gives_at_most_cap_pairs_per_row() -> None:
-    count, cap = 20_000, 10
+def test_bucket_of_many_rows_gives_few_pairs_per_row() -> None:
+    count, cap = 20_000, 160
     zeros = np.zeros(count, np.uint64)
     found = split_buckets(zeros, zeros, zeros, np.arange(count, dtype=np.int64), cap)
-    assert len(found.a) <= count * cap
+    assert len(found.a) <= count * (cap / 32 + 2)
     assert len(found.a) + found.given_up == count * (count - 1) // 2
+
+
+def test_order_prefixes_follow_the_keep_order_behind_what_all_keys_share() -> None:
+    lengths = [5, 70_000, 12, 70_000, 1, 12]
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "id": pa.array([bytes([i]) * 16 for i in range(6)], pa.binary(16)),
+            "source": array(["s"] * 6),
+            "text": array([f"{i}" * length for i, length in enumerate(lengths)]),
+        }
+    )
+    keys, digests = order_keys(batch, ("source", "-length"), ["s"]), text_digests(batch.column("text"))
+    ordered = sorted(keys.to_pylist())
+    skipped = common_prefix(ordered[0], ordered[-1])
+    prefixes = order_prefixes(keys, skipped, digests).tolist()
+    by_key = sorted(range(6), key=lambda row: (-lengths[row], digests[row].as_py()[:3]))
+    assert sorted(range(6), key=prefixes.__getitem__) == by_key and len(set(prefixes)) == 6 and skipped > 2
+    assert common_prefix(b"ab", b"abc") == 2 and common_prefix(b"", b"a") == 0
 
 
 def test_candidates_of_no_rows_are_none() -> None:

@@ -4,15 +4,27 @@ import hashlib
 import random
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
+from datasketch.lsh import _false_positive_probability, _optimal_param
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.minhash import MinHash, Sets, band_keys, permutations, scoped_keys, shingle_sets, signatures, split_keys
+from transforms.minhash import (
+    MinHash,
+    Sets,
+    band_keys,
+    first_bands,
+    permutations,
+    scoped_keys,
+    shingle_sets,
+    signatures,
+    split_keys,
+)
 from transforms.segmentation import find_words
 from transforms.word_hashes import hash_words
 
@@ -221,11 +233,52 @@ def test_similar_decides_at_the_threshold_without_rounding() -> None:
         {"cap": 1},
         {"seed": -1},
         {"seed": 1 << 64},
+        {"unit": "line"},
+        {"measure": "cosine"},
     ],
 )
-def test_minhash_field_out_of_range_is_refused_by_name(fields: dict[str, int]) -> None:
+def test_minhash_field_out_of_range_is_refused_by_name(fields: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"^{next(iter(fields))} is a .*got"):
         MinHash(**fields)
+
+
+def false_area(threshold: float, bands: int, rows: int) -> float:
+    """Return the area under the curve below the threshold, as `datasketch.lsh` integrates it."""
+    return float(_false_positive_probability(threshold, bands, rows))
+
+
+@pytest.mark.parametrize(("threshold", "recall", "most"), [(0.8, 0.99, 128), (0.5, 0.95, 60), (0.9, 0.999, 256)])
+def test_banding_for_a_recall_reaches_it_with_the_fewest_false_candidates(
+    threshold: float, recall: float, most: int
+) -> None:
+    chosen = MinHash.for_recall(threshold, recall, most=most)
+    assert chosen.recall(threshold) >= recall and chosen.bands * chosen.rows <= most
+    fewer = MinHash(threshold=threshold, bands=chosen.bands - 1, rows=chosen.rows)
+    assert fewer.recall(threshold) < recall
+    everything = [(b, r) for r in range(1, most + 1) for b in range(1, most // r + 1)]
+    reaching = [(b, r) for b, r in everything if 1 - (1 - threshold**r) ** b >= recall]
+    least = min(false_area(threshold, b, r) for b, r in reaching)
+    assert false_area(threshold, chosen.bands, chosen.rows) == pytest.approx(least)
+
+
+def test_banding_for_the_recall_of_the_defaults_is_the_defaults() -> None:
+    assert MinHash.for_recall(0.8, 0.9977, most=120) == MinHash()
+    assert MinHash.for_recall("1", 0.5, most=200).rows == 64
+
+
+def test_banding_of_like_weights_is_that_of_datasketch_where_its_recall_is_asked_for() -> None:
+    """datasketch minimises the sum of both areas for 128 functions; asked for the recall of its choice, so do we."""
+    bands, rows = _optimal_param(0.8, 128, 0.5, 0.5)
+    asked = 1 - (1 - 0.8**rows) ** bands
+    chosen = MinHash.for_recall(0.8, asked, most=128)
+    assert (chosen.bands, chosen.rows) == (bands, rows)
+
+
+def test_recall_that_no_banding_reaches_is_refused() -> None:
+    with pytest.raises(ValueError, match="3 hash functions cannot find pairs"):
+        MinHash.for_recall(0.2, 0.9, most=3)
+    with pytest.raises(ValueError, match="recall is a probability"):
+        MinHash.for_recall(0.2, 1)
 
 
 def test_split_keys_hold_a_byte_of_each_of_the_next_bands() -> None:
@@ -249,3 +302,46 @@ def test_scoped_keys_are_equal_within_a_group_only() -> None:
     scoped = scoped_keys(keys, groups)
     assert scoped[0].tolist() == scoped[1].tolist() and not set(scoped[0].tolist()) & set(scoped[2].tolist())
     assert len(set(scoped[0].tolist())) == 20
+
+
+# --- independence of the functions -----------------------------------------------------------------------------------
+
+
+def test_values_of_two_functions_agree_independently() -> None:
+    """Agreement of function k is a coin with probability J for each pair; over pairs, any two coins are uncorrelated.
+
+    2,000 pairs × 24 functions: each of the 276 correlations is a normal number with deviation 1 / sqrt(2,000); their
+    mean square is that variance ± a few per cent, and none lies beyond 5 deviations.
+    """
+    pairs, minhash = 2000, MinHash(ngram=1, bands=6, rows=4)
+    left, right = zip(*(shared_words(Fraction(1, 2), 40, i) for i in range(pairs)), strict=True)
+    agree = signatures(array(*left), minhash) == signatures(array(*right), minhash)
+    correlations = np.corrcoef(agree.T)[np.triu_indices(24, 1)] * pairs**0.5
+    assert abs(correlations).max() < 5 and 0.7 < (correlations**2).mean() < 1.3
+
+
+def test_minima_of_two_functions_over_one_set_are_independent() -> None:
+    """The least values themselves are uncorrelated between functions, over 2,000 sets of 30 shingles."""
+    minhash = MinHash(ngram=1, bands=6, rows=4)
+    texts = [" ".join(f"w{i}x{j}" for j in range(30)) for i in range(2000)]
+    values = signatures(array(*texts), minhash).astype(np.float64)
+    correlations = np.corrcoef(values.T)[np.triu_indices(24, 1)] * 2000**0.5
+    assert abs(correlations).max() < 5 and 0.7 < (correlations**2).mean() < 1.3
+    uniform = np.sort(1 - (1 - values / 2**32) ** 30, axis=0)  # the least of 30 uniform numbers, made uniform
+    distance = abs(uniform - (np.arange(2000)[:, None] + 0.5) / 2000).max(axis=0)
+    assert (distance < 2.0 / 2000**0.5).all()  # Kolmogorov-Smirnov: exceeded once in 1,500 by chance
+
+
+# --- what made a candidate -------------------------------------------------------------------------------------------
+
+
+def test_first_bands_of_sets_are_those_whose_keys_agree() -> None:
+    minhash = MinHash(ngram=1, bands=8, rows=2)
+    texts = [text for i in range(40) for text in shared_words(Fraction(1, 2), 20, i)]
+    keys = band_keys(array(*texts), minhash)
+    a, b = np.arange(0, 80, 2), np.arange(1, 80, 2)
+    equal = keys[a] == keys[b]
+    expected = [next((band for band in range(8) if row[band]), -1) for row in equal]
+    assert first_bands(shingle_sets(array(*texts), 1), a, b, minhash).tolist() == expected
+    assert -1 in expected and len(set(expected)) > 3
+    assert first_bands(shingle_sets(array(*texts), 1), a[:0], b[:0], minhash).tolist() == []
