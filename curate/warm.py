@@ -25,6 +25,7 @@ from transforms.hold_out import index_sets, nearest
 from transforms.minhash import MinHash, band_keys, scoped_keys, shingle_sets, split_keys
 from transforms.order_key import order_keys
 from transforms.outcome import Outcome, Transform, kept
+from transforms.text_columns import first_difference
 from transforms.user_function import EditText, KeepIf
 
 TEXT = "The first of two lines that a kernel is compiled on.\nThe second line: 2 and more words of it.\n"
@@ -58,6 +59,9 @@ def _warm_books(batch: pa.RecordBatch) -> None:
     accountant = Accountant([Step("warm", _KeepAll())], Samples(), _shown)
     passed = accountant.run(batch, np.arange(batch.num_rows, dtype=np.int64))
     Kept().count(passed.rows, passed.measures, Samples(), _shown)
+    if batch.schema.get_field_index("text") >= 0:
+        text, rows = batch.column("text"), np.arange(batch.num_rows, dtype=np.int64)
+        first_difference(text, rows, pa.array(text.to_pylist(), text.type), rows)  # as after a transform that copies
     content_digest([batch], batch.schema)
 
 

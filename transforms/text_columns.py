@@ -73,13 +73,17 @@ def _differ(
 def ordered_places(ids: pa.FixedSizeBinaryArray, some: pa.FixedSizeBinaryArray) -> Positions | None:
     """Return where each of `some` stands in `ids`, if they stand there in this order, else None."""
     places = np.empty(len(some), np.int64)
+    if not len(some):
+        return places
     return places if _walk(_halves(ids), _halves(some), places) else None
 
 
 def _halves(ids: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint64]:
     if not len(ids):
         return np.zeros((0, 2), np.uint64)
-    return np.frombuffer(memoryview(ids.buffers()[1]), np.uint64, 2 * len(ids), 16 * ids.offset).reshape(-1, 2)
+    halves = np.frombuffer(memoryview(ids.buffers()[1]), np.uint64, 2 * len(ids), 16 * ids.offset).reshape(-1, 2)
+    halves.flags.writeable = False  # kernels are compiled for these only, whatever Arrow's buffers allow
+    return halves
 
 
 @kernel

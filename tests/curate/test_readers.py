@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from curate.configuration import ConfigurationError
 from curate.inputs import FileUnit, list_files
+from curate.readers import chunks as chunks_module
 from curate.readers import files as files_module
 from curate.readers import jsonl as jsonl_module
 from curate.readers.chunks import chunks_of
@@ -163,6 +164,17 @@ def test_line_nested_as_deep_as_allowed_is_read_and_brackets_in_strings_do_not_c
     assert found.values["extra"] == '{"n":' + deep.decode() + "}"
     (loss,) = losses(read(tmp_path / "f.jsonl", line.replace(deep, b"[" + deep + b"]")))
     assert loss[0] == "nested too deep"
+
+
+def test_chunk_closes_by_bytes_as_well_as_by_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks_module, "CHUNK_BYTES", 1000)
+    lines = [json.dumps({"text": f"{n}" * (900 if n % 4 == 0 else 1)}).encode() for n in range(1, 10)]
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    found = list(chunks_of(events_of(path, reader_of()), reader_of(), path.name))
+    sizes = [sum(len(row["text"]) for row in chunk.rows.to_pylist()) for chunk in found]
+    assert sum(chunk.rows.num_rows for chunk in found) == 9
+    assert len(found) > 1 and max(sizes) < 1000 + 900
 
 
 @pytest.mark.parametrize("block", [60, 1 << 20])
