@@ -98,6 +98,17 @@ def test_rows_of_simple_columns_stay_columns_and_one_odd_value_only_costs_its_ba
     assert whole(events, reader) == whole(list(read_parquet_records(tmp_path / "f.parquet", reader)), reader)
 
 
+@pytest.mark.parametrize("further", [False, True])
+def test_keyed_rows_as_columns_have_the_digests_of_their_records(tmp_path: Path, further: bool) -> None:
+    columns: dict[str, Any] = {"text": ["a", "b", "a", ""], "no": pa.array([1, 2, 1, None]), "n": [None, 5, None, 7]}
+    columns |= {"ok": [True, None, True, False], **({"x": [1.5, None, 1.5, 2.5]} if further else {})}
+    pq.write_table(pa.table(columns), tmp_path / "f.parquet")
+    reader = reader_of({"key": "no", "n": Column("n", "int64"), "ok": Column("ok", "bool")})
+    found = whole(list(read_parquet_events(tmp_path / "f.parquet", reader)), reader)
+    assert found == whole(list(read_parquet_records(tmp_path / "f.parquet", reader)), reader)
+    assert len(found[5]) == 2 and [loss.reason for loss in found[3]] == ["same record"]
+
+
 @pytest.mark.parametrize("group", [1, 3, 100])
 def test_row_that_is_too_large_is_refused_alone_whatever_its_row_group(tmp_path: Path, group: int) -> None:
     limit = 5000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from curate import read_jsonl
 from curate.ledger import SAMPLES
 from curate.recipe import Outputs
-from curate.samples import HEAD, PER_REASON, TAIL, WHOLE, Samples, edit_excerpt, excerpt
+from curate.samples import HEAD, PER_REASON, TAIL, WHOLE, Samples, edit_excerpt, excerpt, excerpt_of
 from tests.curate.corpus import run_on, sentence, write_lines
 from transforms.gopher import GopherQuality
 
@@ -70,6 +71,16 @@ def test_excerpt_shows_a_short_text_whole_and_a_long_one_by_its_ends() -> None:
     assert excerpt("a" * WHOLE) == "a" * WHOLE
     long = "a" * 5000 + "b" * 5000
     assert excerpt(long) == "a" * HEAD + " […] " + "b" * TAIL
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    parts=st.lists(st.text("aé漢😀 @.\n", min_size=1, max_size=9), min_size=1, max_size=9), times=st.integers(1, 400)
+)
+def test_excerpt_of_a_text_in_a_batch_is_that_of_the_text(parts: list[str], times: int) -> None:
+    text = "".join(part * times for part in parts)
+    column = pa.array(["before", text], pa.large_string()).slice(1)
+    assert excerpt_of(column[0], len(text)) == excerpt(text)
 
 
 @pytest.mark.parametrize("place", range(HEAD - 40, HEAD + 3))
