@@ -1,8 +1,8 @@
 """Writing an exchange file from rows that come in any order and any batches, in bounded memory.
 
 Rows are collected up to a quarter of the memory, sorted by (partition, key) and spilled as a run: an exchange file that
-is never published. `Limits.fan_in` runs are merged into one of the next level; at the end what there is is merged into
-the file. Rows with one partition and key stand in the order of arrival, so bytes depend neither on batches nor on
+is never published. As many runs as have room for a block each are merged into one of the next level; at the end what
+there is is merged into the file. Rows with one partition and key stand in the order of arrival, so bytes depend neither on batches nor on
 memory.
 """
 
@@ -34,6 +34,7 @@ class ExchangeWriter:
         self._pending: list[tuple[pa.RecordBatch, Integers]] = []
         self._held = 0
         self._levels: list[list[tuple[Path, ExitStack]]] = []
+        self._width = max(2, min(limits.fan_in, limits.memory // (COPIES * limits.block_bytes)))
 
     def __enter__(self) -> Self:
         return self
@@ -65,6 +66,8 @@ class ExchangeWriter:
             return self._write(self.path, self._sorted())
         if self._pending:
             self._spill(0, self._sorted())
+        while sum(map(len, self._levels)) > self._width:
+            self._raise_level(next(level for level, runs in enumerate(self._levels) if runs))
         return self._merge(self.path, [path for level in self._levels[::-1] for path, _ in level])
 
     def _sorted(self) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
@@ -84,7 +87,7 @@ class ExchangeWriter:
         path = stack.enter_context(self._spool())
         self._keep(level, path, stack)
         self._write(path, parts)
-        if len(self._levels[level]) == self.limits.fan_in:
+        if len(self._levels[level]) == self._width:
             self._raise_level(level)
 
     def _raise_level(self, level: int) -> None:
@@ -96,7 +99,7 @@ class ExchangeWriter:
         self._levels[level] = []
         for _, done in runs:
             done.close()
-        if len(self._levels[level + 1]) == self.limits.fan_in:
+        if len(self._levels[level + 1]) == self._width:
             self._raise_level(level + 1)
 
     def _keep(self, level: int, path: Path, stack: ExitStack) -> None:

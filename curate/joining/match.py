@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -161,17 +161,14 @@ class _Right:
     cursor: Cursor
     refuse: Callable[[int, int, bytes], None]
     rows: int = 0
-    _last: list[pa.RecordBatch] = field(default_factory=list)
 
     def up_to(self, identity: bytes) -> pa.RecordBatch:
-        """Return the rows up to `identity` that were not returned before, after the last one that was."""
-        new = self.cursor.below(identity, up_to=True)
-        self.rows += new.num_rows
-        rows = pa.concat_batches([*self._last, new])
+        """Return the rows up to `identity` that were not returned before: all rows of one id come together."""
+        rows = self.cursor.below(identity, up_to=True)
+        self.rows += rows.num_rows
         ids = rows.column(ID_FIELD.name)
         twice = np.flatnonzero(pc.equal(ids[1:], ids[:-1]))
         if len(twice):
             first, second = rows.slice(int(twice[0]), 2).select([PLACE.name, ID_FIELD.name]).to_pylist()
             self.refuse(first[PLACE.name], second[PLACE.name], first[ID_FIELD.name])
-        self._last = [rows.slice(max(0, rows.num_rows - 1))]
         return rows
