@@ -2,8 +2,8 @@
 
 Rows are collected up to a quarter of the memory, sorted by (partition, key) and spilled as a run: an exchange file that
 is never published. As many runs as have room for a block each are merged into one of the next level; at the end what
-there is is merged into the file. Rows with one partition and key stand in the order of arrival, so bytes depend neither on batches nor on
-memory.
+there is is merged into the file. Rows with one partition and key stand in the order of arrival, so bytes depend neither
+on batches nor on memory.
 """
 
 from __future__ import annotations
