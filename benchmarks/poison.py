@@ -31,6 +31,7 @@ from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -271,18 +272,31 @@ def cpu_seconds(step: Any) -> float:
     return time.process_time() + sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
-def by_turns(steps: Sequence[Any], batch: pa.RecordBatch, count: int, turns: int) -> list[dict[str, float]]:
-    """Return the least seconds, CPU and clock, of each of `steps`, measured by turns and after one that warms up."""
-    found: list[dict[str, list[float]]] = [{"cpu": [], "clock": []} for _ in steps]
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Microseconds per document in a child and in the worker, turn by turn: CPU time, or by the clock."""
+
+    inside: list[float]
+    bare: list[float]
+
+    @property
+    def more(self) -> float:
+        """How much more it is in a child: the median over turns, each of which compares what ran side by side."""
+        return median(inside / bare for inside, bare in zip(self.inside, self.bare, strict=True)) - 1
+
+
+def by_turns(steps: Sequence[Any], batch: pa.RecordBatch, count: int, turns: int) -> dict[str, Cost]:
+    """Return what both `steps`, in a child and in the worker, take by turns; the first turn warms up."""
+    found = {"cpu": Cost([], []), "clock": Cost([], [])}
     for turn in range(turns + 1):
-        for step, mine in zip(steps, found, strict=True):
+        for step, side in zip(steps, ("inside", "bare"), strict=True):
             cpu, clock = cpu_seconds(step), time.perf_counter()
             for _ in range(count):
                 step.apply(batch)
-            if turn:
-                mine["cpu"].append(cpu_seconds(step) - cpu)
-                mine["clock"].append(time.perf_counter() - clock)
-    return [{kind: min(times) for kind, times in mine.items()} for mine in found]
+            took = {"cpu": cpu_seconds(step) - cpu, "clock": time.perf_counter() - clock}
+            for kind, seconds in took.items() if turn else ():
+                getattr(found[kind], side).append(1e6 * seconds / count / batch.num_rows)
+    return found
 
 
 def five_microseconds(text: str) -> str:
@@ -291,8 +305,8 @@ def five_microseconds(text: str) -> str:
     return first.upper() + blank + rest.replace("\t", " ").rstrip() + " " * (len(rest) % 2)
 
 
-def measure_cost(work: Path, size: Size) -> dict[str, list[dict[str, float]]]:
-    """Return microseconds per document, in a child and in the worker, of clean pages and of a user's function."""
+def measure_cost(work: Path, size: Size) -> dict[str, dict[str, Cost]]:
+    """Return what clean pages, and texts in a user's function, cost in a child and in the worker."""
     draw = random.Random(2)
     pages = raw([page(number, draw) for number in range(size.clean)])
     texts = pa.RecordBatch.from_pylist(
@@ -306,9 +320,7 @@ def measure_cost(work: Path, size: Size) -> dict[str, list[dict[str, float]]]:
         isolated = guarded(work / "cost", transform)
         if not isolated.apply(batch).kept.equals(transform.apply(batch).kept):
             raise RuntimeError(f"{name}: the child gives other rows than the worker")
-        times = by_turns([isolated, transform], batch, count, size.turns)
-        each = 1e6 / count / batch.num_rows
-        found[name] = [{kind: seconds * each for kind, seconds in mine.items()} for mine in times]
+        found[name] = by_turns([isolated, transform], batch, count, size.turns)
         dismiss()
     return found
 
@@ -332,13 +344,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{verdict['transform']} {verdict['reason']}: {verdict['evidence']}")
     for name, became in nasty.items():
         print(f"{name}: {became}")
-    for name, (inside, bare) in cost.items():
-        for kind in inside:
+    for name, kinds in cost.items():
+        for kind, found in kinds.items():
+            inside, bare = median(found.inside), median(found.bare)
             print(
-                f"{name}: {inside[kind]:.1f} µs ({kind}) a document in a child, {bare[kind]:.1f} in the worker: "
-                f"{inside[kind] / bare[kind] - 1:+.1%}"
+                f"{name}, µs a document ({kind}): {inside:.1f} in a child, {bare:.1f} in the worker, {found.more:+.1%}"
             )
-    more = {name: inside["cpu"] / bare["cpu"] - 1 for name, (inside, bare) in cost.items()}
+    more = {name: kinds["cpu"].more for name, kinds in cost.items()}
     reasons = {verdict["reason"]: 1 for verdict in poison["verdicts"]}
     longer = seconds["poisoned"] - seconds["clean"]
     checks = {
@@ -369,7 +381,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "also": {
             "seconds": {name: round(taken, 1) for name, taken in seconds.items()},
             "nasty": nasty,
-            "µs a document, in a child and in the worker": cost,
+            "µs of CPU a document, in a child and in the worker": {
+                name: [round(median(kinds["cpu"].inside), 2), round(median(kinds["cpu"].bare), 2)]
+                for name, kinds in cost.items()
+            },
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
