@@ -347,9 +347,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, kinds in cost.items():
         for kind, found in kinds.items():
             inside, bare = median(found.inside), median(found.bare)
-            print(
-                f"{name}, µs a document ({kind}): {inside:.1f} in a child, {bare:.1f} in the worker, {found.more:+.1%}"
-            )
+            said = f"{inside:.1f} in a child, {bare:.1f} in the worker, {found.more:+.1%}"
+            print(f"{name}, µs a document ({kind}): {said}")
     more = {name: kinds["cpu"].more for name, kinds in cost.items()}
     reasons = {verdict["reason"]: 1 for verdict in poison["verdicts"]}
     longer = seconds["poisoned"] - seconds["clean"]
