@@ -26,6 +26,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
@@ -58,8 +59,9 @@ POISON: Final = {"segfault": 0.31, "hang": 0.62, "eat": 0.87}
 
 REASONS: Final = {"crashed": 1, "hung": 1, "out of memory": 1}
 MOST_SECONDS: Final = 90.0
-MOST_OF_EXTRACTION: Final = 0.03
-MOST_OF_FUNCTION: Final = 0.20
+MOST_MORE: Final = {"extraction": 0.03, "a user's function": 0.20}
+"""Largest share of CPU time that isolation may add."""
+
 PACKAGES: Final = ("pyarrow", "trafilatura", "lxml", "ray")
 
 
@@ -325,6 +327,45 @@ def measure_cost(work: Path, size: Size) -> dict[str, dict[str, Cost]]:
     return found
 
 
+def longer(poison: dict[str, Any]) -> float:
+    """Return the seconds that the poison cost."""
+    return float(poison["seconds"]["poisoned"] - poison["seconds"]["clean"])
+
+
+def checks_of(
+    poison: dict[str, Any], nasty: dict[str, str], cost: dict[str, dict[str, Cost]]
+) -> dict[str, tuple[Any, str, bool]]:
+    """Return what was found, what it must be, and whether it is."""
+    reasons = dict(Counter(verdict["reason"] for verdict in poison["verdicts"]))
+    checks: dict[str, tuple[Any, str, bool]] = {
+        "documents": (poison["documents"], f"= {poison['of'] - 3}", poison["documents"] == poison["of"] - 3),
+        "verdicts": (reasons, f"= {REASONS}", reasons == REASONS),
+        "seconds more than without": (round(longer(poison), 1), f"< {MOST_SECONDS:g}", longer(poison) < MOST_SECONDS),
+        "same bytes when given the list": (poison["equal"], "both", all(poison["equal"].values())),
+        "problems": (poison["problems"], "none", not poison["problems"]),
+        "honest page beside nasty ones": (nasty["honest"], "kept", nasty["honest"] == "kept"),
+    }
+    for name, most in MOST_MORE.items():
+        more = cost[name]["cpu"].more
+        checks[f"{name}, more"] = (round(more, 3), f"< {most:g}", more < most)
+    return checks
+
+
+def show(size: Size, poison: dict[str, Any], nasty: dict[str, str], cost: dict[str, dict[str, Cost]]) -> None:
+    """Print what was found for people."""
+    for name, taken in poison["seconds"].items():
+        print(f"{size.pages:,} pages, {name}: {taken:.1f} s")
+    for verdict in poison["verdicts"]:
+        print(f"{verdict['transform']} {verdict['reason']}: {verdict['evidence']}")
+    for name, became in nasty.items():
+        print(f"{name}: {became}")
+    for name, kinds in cost.items():
+        for kind, found in kinds.items():
+            inside, bare = median(found.inside), median(found.bare)
+            said = f"{inside:.1f} in a child, {bare:.1f} in the worker, {found.more:+.1%}"
+            print(f"{name}, µs a document ({kind}): {said}")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
@@ -337,53 +378,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         nasty = through_nasty(work)
         dismiss()
         poison = measure_poison(work, size, given.runner)
-    seconds = poison["seconds"]
-    for name, taken in seconds.items():
-        print(f"{size.pages:,} pages, {name}: {taken:.1f} s")
-    for verdict in poison["verdicts"]:
-        print(f"{verdict['transform']} {verdict['reason']}: {verdict['evidence']}")
-    for name, became in nasty.items():
-        print(f"{name}: {became}")
-    for name, kinds in cost.items():
-        for kind, found in kinds.items():
-            inside, bare = median(found.inside), median(found.bare)
-            said = f"{inside:.1f} in a child, {bare:.1f} in the worker, {found.more:+.1%}"
-            print(f"{name}, µs a document ({kind}): {said}")
-    more = {name: kinds["cpu"].more for name, kinds in cost.items()}
-    reasons = {verdict["reason"]: 1 for verdict in poison["verdicts"]}
-    longer = seconds["poisoned"] - seconds["clean"]
-    checks = {
-        "documents": (poison["documents"], f"= {poison['of'] - 3}", poison["documents"] == poison["of"] - 3),
-        "verdicts": (reasons, f"= {REASONS}", len(poison["verdicts"]) == 3 and reasons == REASONS),
-        "seconds more than without": (round(longer, 1), f"< {MOST_SECONDS:g}", longer < MOST_SECONDS),
-        "same bytes when given the list": (poison["equal"], "both", all(poison["equal"].values())),
-        "problems": (poison["problems"], "none", not poison["problems"]),
-        "honest page beside nasty ones": (nasty["honest"], "kept", nasty["honest"] == "kept"),
-        "extraction, more": (
-            round(more["extraction"], 3),
-            f"< {MOST_OF_EXTRACTION:g}",
-            more["extraction"] < MOST_OF_EXTRACTION,
-        ),
-        "a user's function, more": (
-            round(more["a user's function"], 3),
-            f"< {MOST_OF_FUNCTION:g}",
-            more["a user's function"] < MOST_OF_FUNCTION,
-        ),
-    }
+    show(size, poison, nasty, cost)
+    checks = checks_of(poison, nasty, cost)
+    sides = {name: [round(median(side), 2) for side in (k["cpu"].inside, k["cpu"].bare)] for name, k in cost.items()}
     report = {
         "name": f"poison, {given.size}, {given.runner}",
         "unit": "seconds that three poisoned pages cost",
-        "ours": round(longer, 1),
+        "ours": round(longer(poison), 1),
         "peers": {},
         "ratio": None,
         "checks": checks,
         "also": {
-            "seconds": {name: round(taken, 1) for name, taken in seconds.items()},
+            "seconds": {name: round(taken, 1) for name, taken in poison["seconds"].items()},
             "nasty": nasty,
-            "µs of CPU a document, in a child and in the worker": {
-                name: [round(median(kinds["cpu"].inside), 2), round(median(kinds["cpu"].bare), 2)]
-                for name, kinds in cost.items()
-            },
+            "µs of CPU a document, in a child and in the worker": sides,
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
