@@ -7,13 +7,14 @@ suspect is tried alone with `FACTOR` times the limits, `ATTEMPTS` times. They ar
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from curate.isolation.machine import available_memory
 
 SECONDS: Final = 3.0
-"""Wall clock of a document, or of a slice of cheap ones."""
+"""Wall clock of a document, or of a slice of cheap ones, less what its process waits for a processor."""
 
 MEMORY: Final = 1 << 30
 """Bytes that a child may grow over what it needed when it was ready."""
@@ -70,19 +71,23 @@ def bounded(memory: int, parts: int) -> int:
 
 
 class Patience:
-    """Counts down the seconds that a child may be silent, by looks at the clock that come every few milliseconds."""
+    """Counts down the seconds that a child may be silent, by looks at the clock that come every few milliseconds.
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    `starved` says how many seconds the child has waited for a processor so far: these do not count, so that a busy
+    machine makes no suspects.
+    """
+
+    def __init__(self, seconds: float, starved: Callable[[], float] = lambda: 0.0) -> None:
+        self.seconds, self.starved = seconds, starved
         self.renew()
 
     def renew(self) -> None:
         """Begin again: the child has been heard."""
-        self.left, self.last = self.seconds, time.monotonic()
+        self.left, self.last, self.starved_before = self.seconds, time.monotonic(), self.starved()
 
     def is_over(self) -> bool:
         """Look at the clock and return whether the time is up."""
-        now = time.monotonic()
-        self.left -= min(now - self.last, LONGEST_TICK)
-        self.last = now
+        now, starved = time.monotonic(), self.starved()
+        self.left -= max(0.0, min(now - self.last, LONGEST_TICK) - (starved - self.starved_before))
+        self.last, self.starved_before = now, starved
         return self.left <= 0

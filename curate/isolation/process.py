@@ -14,6 +14,7 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ import pyarrow as pa
 from curate.isolation.arena import Arena, Tray
 from curate.isolation.child import IDLE_STATUS
 from curate.isolation.limits import Limits, Patience
-from curate.isolation.machine import INTERVAL, bound_data, memory_of
+from curate.isolation.machine import INTERVAL, bound_data, memory_of, starved_seconds
 from curate.isolation.pipes import IN_TRAY, RAISED, READY, REPLY, REQUEST, write_all
 
 START_SECONDS: Final = 60.0
@@ -132,7 +133,7 @@ class Child:
     def _receive(self, size: int, limits: Limits) -> pa.Buffer | Fall | Lost:
         buffer = pa.allocate_buffer(size)
         view = memoryview(buffer)
-        patience = Patience(limits.seconds)
+        patience = Patience(limits.seconds, partial(starved_seconds, self.pid))
         while view:
             if self.waiting.poll(INTERVAL * 1000):
                 count = os.readv(self.replies, [view])
