@@ -48,7 +48,7 @@ from curate.store import Store, StoreError
 PARTITION: Final = "*partition"
 """Column that rows have while there are levels to come: the partition that they belong to at the last."""
 
-PROCESS_BYTES: Final = 400 << 20
+PROCESS_BYTES: Final = 512 << 20
 """What a worker takes before a task has read anything: interpreter, libraries, compiled kernels."""
 
 
