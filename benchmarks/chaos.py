@@ -1,6 +1,6 @@
 """Chaos: runs that are killed, starved and moved about, resumed, and compared byte for byte with an undisturbed one.
 
-    python -m benchmarks.chaos [--size small|full] [--seed N] [--seconds S] [--only PART …]
+    python -m benchmarks.chaos [--size small|full] [--seed N] [--seconds S] [--every N] [--only PART …]
 
 Parts, each over the reduced demo of `benchmarks.chaos_recipe`, which has every kind of stage:
 
@@ -76,12 +76,12 @@ def work_folder() -> Iterator[Path]:
 
 
 def parts_of(
-    size: Size, work: Path, expected: Mapping[str, str], passed: Sequence[str], seed: int, until: float
+    size: Size, work: Path, expected: Mapping[str, str], passed: Sequence[str], seed: int, until: float, every: int
 ) -> dict[str, Callable[[], Outcome]]:
     """Return the parts by name."""
     place = (work / "in", work, expected)
     return {
-        "points": partial(kill_everywhere, *place, passed, seed),
+        "points": partial(kill_everywhere, *place, passed, seed, every),
         "drivers": partial(kill_drivers, *place, size.drivers, seed, until),
         "ray": partial(kill_on_ray, *place, size.ray, seed, until),
         "nodes": partial(lose_nodes, *place, size.nodes, seed, until),
@@ -118,6 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--seconds", type=float, default=3600.0, help="begin no further random disturbance after this time"
     )
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="kill at one in N kinds of points")
     parser.add_argument("--only", action="append", default=[], metavar="PART", help="run this part; repeatable")
     given = parser.parse_args(arguments)
     until = time.monotonic() + given.seconds
@@ -127,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_inputs(work / "in", size.amount, given.seed)
         passed = record_points(work / "in", work / "undisturbed", work / "log")
         expected = tree(Store(work / "undisturbed"))
-        for name, part in parts_of(size, work, expected, passed, given.seed, until).items():
+        for name, part in parts_of(size, work, expected, passed, given.seed, until, given.every).items():
             if given.only and name not in given.only:
                 continue
             began = time.monotonic()

@@ -59,12 +59,18 @@ def choose_points(passed: Sequence[str], store: Path, point: str, draw: random.R
     return [passed[place] for place in sorted(draw.choice(places) for places in by_kind.values())]
 
 
-def kill_everywhere(root: Path, work: Path, expected: Mapping[str, str], passed: Sequence[str], seed: int) -> Outcome:
-    """Kill one process at each kind of point, each going on where the last was stopped, and compare the stores."""
+def kill_everywhere(
+    root: Path, work: Path, expected: Mapping[str, str], passed: Sequence[str], seed: int, every: int = 1
+) -> Outcome:
+    """Kill one process at each kind of point, each going on where the last was stopped, and compare the stores.
+
+    `every` > 1 takes only one kind in so many, the seed says which.
+    """
     outcome = Outcome()
     for point in (*POINTS, *PUT_POINTS):
         store, log = work / f"killed-{point}", work / f"{point}.log"
-        for target in choose_points(passed, work / "undisturbed", point, random.Random(f"{seed} {point}")):
+        targets = choose_points(passed, work / "undisturbed", point, random.Random(f"{seed} {point}"))
+        for target in targets[seed % every :: every]:
             outcome.tried += 1
             status = in_child(partial(run_local, outputs(root), store, killer(target)), log)
             if status == -signal.SIGKILL:

@@ -72,9 +72,13 @@ class Machines:
             self.surroundings[export[1]] = export[2]
             return ""
         here = {"RAY_ADDRESS": f"127.0.0.1:{self.port}"} if line.startswith("curate run") else {}  # for auto
-        done = subprocess.run(
-            ["bash", "-c", line], env=self.surroundings | here, capture_output=True, text=True, timeout=180
-        )
+        for _ in range(60):
+            done = subprocess.run(
+                ["bash", "-c", line], env=self.surroundings | here, capture_output=True, text=True, timeout=180
+            )
+            if "No available agent to submit job" not in done.stderr + done.stdout:
+                break
+            time.sleep(1)  # the job server of a head that has just started is not up yet
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

@@ -44,7 +44,7 @@ def undisturbed(raw: Path, memory: Path) -> Result:
     return run_on(small(raw), memory / "undisturbed")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ray_of_two() -> Iterator[RayRunner]:
     """A local Ray with two workers."""
     with ray_runner(2, [corpus]) as runner:
