@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from curate.configuration import ConfigurationError
+from curate.curve_command import add_curve
 from curate.jobs import TaskError
 from curate.journal import finished_recipes
 from curate.list_command import add_list
@@ -105,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
     add_commands(commands, _add, last_result)
     add_store_commands(commands, _add)
     add_quarantine(commands, _add)
+    add_curve(commands, _add)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
     return top
