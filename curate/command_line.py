@@ -18,6 +18,7 @@ from typing import Final
 
 from curate.configuration import ConfigurationError
 from curate.curve_command import add_curve
+from curate.duplicates_command import add_duplicates
 from curate.jobs import TaskError
 from curate.journal import finished_recipes
 from curate.list_command import add_list
@@ -107,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
     add_store_commands(commands, _add)
     add_quarantine(commands, _add)
     add_curve(commands, _add)
+    add_duplicates(commands, _add, last_result)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
     return top
