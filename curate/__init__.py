@@ -27,6 +27,13 @@ from curate.graph import (
 )
 from curate.readers.reader import Column
 from curate.recipe import Outputs, Recipe, recipe
+from curate.reference import Reference, reference
+from curate.repeats_in_recipes import (
+    deduplicate_against,
+    deduplicate_parts,
+    deduplicate_spans,
+    deduplicate_urls,
+)
 from transforms.predicates import field
 
 __all__ = [
@@ -36,9 +43,14 @@ __all__ = [
     "Dataset",
     "Outputs",
     "Recipe",
+    "Reference",
     "TrainedTokenizer",
     "decontaminate",
     "deduplicate",
+    "deduplicate_against",
+    "deduplicate_parts",
+    "deduplicate_spans",
+    "deduplicate_urls",
     "field",
     "hold_out",
     "read_files",
@@ -46,6 +58,7 @@ __all__ = [
     "read_parquet",
     "read_warc",
     "recipe",
+    "reference",
     "tokenize",
     "train_tokenizer",
 ]

@@ -13,12 +13,16 @@ from typing import Any
 
 from curate.configuration import ConfigurationError
 from curate.readers.reader import MAX_RECORD_BYTES, Column, Reader, declared_columns, source_root
+from curate.reference import Reference
 from curate.store import Store
 from transforms.benchmark_items import Benchmark
 from transforms.contamination import Decontaminate
 from transforms.minhash import MinHash
 from transforms.outcome import Transform
+from transforms.parts import RepeatedParts
 from transforms.predicates import Predicate
+from transforms.substrings import RepeatedSpans
+from transforms.urls import URLForm
 from transforms.where import Where
 
 
@@ -95,10 +99,35 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class CutRepeats:
+    """Lines, paragraphs or spans that `inputs` repeat are cut; see `curate.repeats_in_recipes`."""
+
+    inputs: tuple[Dataset, ...]
+    what: RepeatedParts | RepeatedSpans
+    prefer: tuple[str, ...]
+    against: Reference | None
+
+    version = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DropEqual:
+    """Documents equal in a column go: in the normal form of their URLs, or in their text where `form` is None."""
+
+    inputs: tuple[Dataset, ...]
+    column: str
+    form: URLForm | None
+    prefer: tuple[str, ...]
+    against: Reference | None
+
+    version = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
     """Documents that a recipe describes. `name` names the stage that makes them real."""
 
-    operation: Read | Apply | Keep | Deduplicate | HoldOut | Join | Group
+    operation: Read | Apply | Keep | Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual
     name: str
 
     def apply(self, *transforms: Transform, name: str | None = None) -> Dataset:
@@ -185,7 +214,7 @@ class Dataset:
         """The datasets that this one is made from."""
         if isinstance(self.operation, Read):
             return ()
-        if isinstance(self.operation, (Deduplicate, HoldOut, Join, Group)):
+        if isinstance(self.operation, (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual)):
             return self.operation.inputs
         return (self.operation.input,)
 
@@ -369,15 +398,7 @@ def deduplicate(
     Raises:
         ConfigurationError: no dataset, a source that comes in twice or is not there, or a share outside 0 … 1.
     """
-    if not datasets:
-        raise ConfigurationError("deduplicate() needs at least one dataset")
-    named = [source for dataset in datasets for source in dataset.sources]
-    if repeated := sorted({source for source in named if named.count(source) > 1}):
-        raise ConfigurationError(
-            f"deduplicate(): the source {repeated[0]!r} comes in twice, and its ids with it. Give each dataset once, "
-            "or read the files under another source name"
-        )
-    sources = set(named)
+    sources = sources_once("deduplicate", datasets)
     shares = tuple(sorted((source, str(share)) for source, share in (max_removed or {}).items()))
     for source, share in shares:
         if source not in sources or not 0 <= float(share) <= 1:
@@ -386,6 +407,23 @@ def deduplicate(
             )
     operation = Deduplicate(tuple(datasets), method, within, tuple(prefer), shares)
     return Dataset(operation, name or "deduplicate")
+
+
+def sources_once(what: str, datasets: Sequence[Dataset]) -> set[str]:
+    """Return the names of the sources of `datasets`, which the operation `what` compares all with all.
+
+    Raises:
+        ConfigurationError: there is no dataset, or a source comes in twice.
+    """
+    if not datasets:
+        raise ConfigurationError(f"{what}() needs at least one dataset")
+    named = [source for dataset in datasets for source in dataset.sources]
+    if repeated := sorted({source for source in named if named.count(source) > 1}):
+        raise ConfigurationError(
+            f"{what}(): the source {repeated[0]!r} comes in twice, and its ids with it. Give each dataset once, "
+            "or read the files under another source name"
+        )
+    return set(named)
 
 
 def decontaminate(dataset: Dataset, *benchmarks: Benchmark, name: str = "decontaminate", **options: Any) -> Dataset:

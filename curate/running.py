@@ -16,7 +16,7 @@ from curate.deduplication import Deduplication
 from curate.documents import DocumentJob, ShardUnit
 from curate.gathered import Receipts
 from curate.gathering import gather
-from curate.graph import Deduplicate, Group, HoldOut, Join
+from curate.graph import CutRepeats, Deduplicate, DropEqual, Group, HoldOut, Join
 from curate.grouping import Grouping
 from curate.inputs import (
     FileUnit,
@@ -39,6 +39,7 @@ from curate.readers.chunks import CHUNK_ROWS, InputError
 from curate.readers.parquet import check_columns
 from curate.readers.reader import Reader
 from curate.receipts import finished
+from curate.repeated import Repetition
 from curate.repeats import Repeats
 from curate.runners import Attempt, Runner
 from curate.stages import (
@@ -202,11 +203,13 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
     if isinstance(operation, Compact):
         joined = Compaction(stage.name, operation, datasets[0], stage.schema, engine).run()
         return commit_dataset(engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, joined))
-    if isinstance(operation, (Deduplicate, HoldOut, Join, Group)):
+    if isinstance(operation, (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual)):
         if isinstance(operation, Group):
             receipts, inner = Grouping(stage, operation, key, datasets, engine).run()
         elif isinstance(operation, Join):
             receipts, inner = Joining(stage, operation, key, datasets, engine).run()
+        elif isinstance(operation, (CutRepeats, DropEqual)):
+            receipts, inner = Repetition(stage, operation, key, datasets, engine).run()
         elif isinstance(operation, Deduplicate):
             receipts, inner = Deduplication(stage, operation, key, datasets, engine).run()
         else:

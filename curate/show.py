@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from curate.cells import Cells, TrainedTokenizer
-from curate.graph import Apply, Dataset, Deduplicate, Group, HoldOut, Join, Keep, Read
+from curate.graph import Apply, CutRepeats, Dataset, Deduplicate, DropEqual, Group, HoldOut, Join, Keep, Read
 from transforms.exact import decimal_text
 from transforms.predicates import Both, Comparison, Either, IsIn, IsNull, Not, Predicate
 
@@ -102,7 +102,9 @@ class _Tree:
                 yield from self.lines(parent, indent + "    ")
 
 
-def _wide(operation: Deduplicate | HoldOut | Join | Group) -> str:
+def _wide(operation: Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual) -> str:
+    if isinstance(operation, (CutRepeats, DropEqual)):
+        return _repeats(operation)
     if isinstance(operation, Group):
         return f"group by {operation.by}" + (f", ordered by {', '.join(operation.order)}" if operation.order else "")
     if isinstance(operation, Join):
@@ -115,6 +117,15 @@ def _wide(operation: Deduplicate | HoldOut | Join | Group) -> str:
     within = f" within {operation.within}" if operation.within else ""
     limits = "".join(f", at most {share} of {source}" for source, share in operation.max_removed)
     return f"deduplicate {method}{within}, preferring {', '.join(operation.prefer)}{limits}"
+
+
+def _repeats(operation: CutRepeats | DropEqual) -> str:
+    against = f" against {operation.against.name!r}" if operation.against else ""
+    preferring = f", preferring {', '.join(operation.prefer)}" if operation.prefer else ""
+    if isinstance(operation, CutRepeats):
+        return f"cut {show(operation.what)}{against}{preferring}"
+    what = "texts" if operation.form is None else "URLs"
+    return f"deduplicate equal {what} in {operation.column}{against}{preferring}"
 
 
 def _tokens(product: TrainedTokenizer | Cells) -> str:

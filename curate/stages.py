@@ -17,7 +17,7 @@ from curate.accounting import Step
 from curate.cells import Cells, TrainedTokenizer
 from curate.compaction import Compact
 from curate.configuration import ConfigurationError, describe
-from curate.graph import Apply, Dataset, Deduplicate, Group, HoldOut, Join, Keep, Read
+from curate.graph import Apply, CutRepeats, Dataset, Deduplicate, DropEqual, Group, HoldOut, Join, Keep, Read
 from curate.readers.reader import Reader
 from curate.store import Store
 from transforms.chain import unique_names
@@ -58,7 +58,7 @@ class WideStage:
     forbids: frozenset[str]
 
 
-Wide = Deduplicate | HoldOut | Join | Group | Compact | TrainedTokenizer | Cells
+Wide = Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual | Compact | TrainedTokenizer | Cells
 Product = Dataset | TrainedTokenizer | Cells
 """What a recipe asks for: a dataset, a tokenizer, or cells of tokens."""
 
@@ -69,11 +69,13 @@ VERBS: Final[Mapping[type, str]] = {
     HoldOut: "hold out",
     Join: "join",
     Group: "group",
+    CutRepeats: "cut repeats",
+    DropEqual: "deduplicate by a column",
     Compact: "compact",
     TrainedTokenizer: "train tokenizer",
     Cells: "tokenize",
 }
-MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Group, Compact)
+MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, Compact)
 """Dataset-wide operations whose outcome is a dataset."""
 
 NO_COLUMNS: Final = pa.schema([])
@@ -109,7 +111,7 @@ class _Compiler:
             return self._wide(dataset.name, dataset)
         if isinstance(dataset.operation, Join):
             return self._join(dataset, dataset.operation)
-        if isinstance(dataset.operation, (Deduplicate, HoldOut, Group)):
+        if isinstance(dataset.operation, (Deduplicate, HoldOut, Group, CutRepeats, DropEqual)):
             return self._wide(dataset.name, dataset.operation)
         chain, origin = _chain(dataset)
         if not chain and not isinstance(origin.operation, Read):
@@ -318,6 +320,9 @@ def require_columns(name: str, operation: Wide, schema: pa.Schema) -> None:
         wanted = {operation.per}
     elif isinstance(operation, Group):
         wanted = {None, operation.by, *(column.removeprefix("-") for column in operation.order)} - {"length", "source"}
+    elif isinstance(operation, (CutRepeats, DropEqual)):
+        wanted = {None, *(column.removeprefix("-") for column in operation.prefer)} - {"length", "source"}
+        wanted |= {operation.column} if isinstance(operation, DropEqual) else set()
     elif isinstance(operation, Cells):
         wanted = set(operation.by)
     if missing := sorted(column for column in wanted if column and column not in schema.names):

@@ -20,7 +20,7 @@ from curate.compaction import Compact
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, open_dataset
 from curate.digests import text_digest
-from curate.graph import Group
+from curate.graph import CutRepeats, Group
 from curate.inputs import FileUnit, place_of
 from curate.products import Caches
 from curate.readers.chunks import build_rows
@@ -188,6 +188,11 @@ def _through(stage: Stage, batch: pa.RecordBatch, row: Mapping[str, Any]) -> pa.
     if isinstance(stage, WideStage) and isinstance(stage.operation, Group):
         raise ConfigurationError(
             f"{stage.name} makes one document of several records: one alone cannot be replayed. Its ledger names them"
+        )
+    if isinstance(stage, WideStage) and isinstance(stage.operation, CutRepeats):
+        raise ConfigurationError(
+            f"{stage.name} cuts what other documents have, too: one record alone cannot be replayed through it. Its "
+            "ledger says what was cut"
         )
     if not isinstance(stage, DocumentStage):
         fitting = fit_to(batch, stage.schema)  # it only chose among documents, or joined columns to them
