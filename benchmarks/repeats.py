@@ -1,10 +1,10 @@
-"""What it costs to find what a corpus repeats: MB of text per second of one process, by operation.
+"""What it costs to find what a corpus repeats: MB of text per CPU-second of one process, by operation.
 
-    python -m benchmarks.repeats [--size 64M-bytes]
+    python -m benchmarks.repeats [--size BYTES]
 
-The corpus is that of `benchmarks.dedup_corpora.write_speed_corpus`: texts that come again with words replaced, so most
-lines and spans are repeats: the worst case for what is exchanged. Each operation is a run of its own over documents that
-are there already, kernels compiled; time is wall clock from the journal's tasks, peak memory that of the process.
+The corpus is that of `benchmarks.dedup_corpora.write_speed_corpus`: texts that come again with words replaced. Each
+operation is a run of its own over documents that are there already, with kernels compiled; a run reads, regroups, cuts,
+writes and commits. The first one also joins small shards. Peak memory is that of the process so far.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ OPERATIONS: Final[Mapping[str, Callable[[Dataset], Dataset]]] = {
 
 
 def measure(folder: Path, size: int) -> dict[str, Any]:
-    """Return MB/s and what was cut, by operation."""
+    """Return MB per CPU-second and what was cut, by operation."""
     (folder / "raw").mkdir()
     texts, bytes_ = write_speed_corpus(folder / "raw" / "speed.parquet", size)
     documents = read_parquet(folder / "raw", source="speed").keep("documents")
     found: dict[str, Any] = {"documents": texts, "bytes": bytes_}
     run(Outputs(documents=documents), folder / "store", runner="local")
     for name, operation in OPERATIONS.items():
-        began = time.perf_counter()
+        began = time.process_time()
         made = run(Outputs(documents=documents, unique=operation(documents)), folder / "store", runner="local")
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         (step,) = made.outputs["unique"].statistics["steps"].values()
         flow = step["sources"]["speed"]
         found[name] = {
-            "MB/s": round(bytes_ / 1e6 / seconds, 1),
+            "MB/CPU-s": round(bytes_ / 1e6 / seconds, 1),
             "characters left": round(flow["characters_out"] / flow["characters_in"], 3),
             "documents left": round(flow["documents_out"] / flow["documents_in"], 3),
             "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,

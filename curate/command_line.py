@@ -107,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
     add_commands(commands, _add, last_result)
     add_store_commands(commands, _add)
     add_quarantine(commands, _add)
-    add_curve(commands, _add)
+    add_curve(commands, _add, last_result)
     add_duplicates(commands, _add, last_result)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")

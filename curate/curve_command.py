@@ -21,6 +21,8 @@ from curate.inputs import FileUnit
 from curate.readers.events import Read
 from curate.readers.open import read_records
 from curate.readers.reader import Reader, declared_columns
+from curate.run import open_result
+from curate.store import Store
 from transforms.banding_curve import Point, measured_points
 from transforms.minhash import MinHash
 
@@ -30,28 +32,38 @@ SIMILARITIES: Final = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9
 DOCUMENTS: Final = 3000
 
 
-def add_curve(commands: Commands[argparse.ArgumentParser], add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the command `dedup-curve`."""
-    command = add(commands, "dedup-curve", show_curve, "say how likely near duplicates of each similarity are found")
+def add_curve(
+    commands: Commands[argparse.ArgumentParser],
+    add: Callable[..., argparse.ArgumentParser],
+    last_result: Callable[[Store], str],
+) -> None:
+    """Add the command `dedup-curve`; `last_result` finds the result that is measured where a store is given."""
+
+    def run(options: argparse.Namespace) -> int:
+        return show_curve(options, last_result)
+
+    command = add(commands, "dedup-curve", run, "say how likely near duplicates of each similarity are found")
     command.add_argument("--threshold", default="0.8", metavar="T", help="similarity of duplicates (default: 0.8)")
     command.add_argument("--bands", type=int, metavar="B", help="bands of hash functions")
     command.add_argument("--rows", type=int, metavar="R", help="hash functions in each")
     command.add_argument("--recall", type=float, metavar="P", help="instead: find pairs at T with this probability")
-    command.add_argument("--measured", type=Path, metavar="FILE", help=".parquet or .jsonl(.gz, .zst) with texts")
+    command.add_argument("--measured", type=Path, metavar="PATH", help=".parquet, .jsonl(.gz, .zst), or a store")
     command.add_argument("--column", default="text", metavar="C", help="of the texts (default: text)")
     command.add_argument(
-        "--documents", type=int, default=DOCUMENTS, metavar="N", help=f"first N of FILE (default: {DOCUMENTS:,})"
+        "--documents", type=int, default=DOCUMENTS, metavar="N", help=f"first N of PATH (default: {DOCUMENTS:,})"
     )
     command.add_argument("--svg", type=Path, metavar="FILE", help="write the plot there")
 
 
-def show_curve(options: argparse.Namespace) -> int:
+def show_curve(options: argparse.Namespace, last_result: Callable[[Store], str]) -> int:
     """Print the curve, and plot it; return 0."""
     method = _method(options)
     methods = {"chosen": method, "default": MinHash(), "FineWeb": MinHash.fineweb(), "OLMo 3": MinHash.olmo()}
     points: Sequence[Point] = ()
     if options.measured is not None:
-        points = measured_points(texts_of(options.measured, options.column, options.documents), method)
+        given = options.measured, options.column, options.documents
+        texts = texts_in(*given, last_result) if options.measured.is_dir() else texts_of(*given)
+        points = measured_points(texts, method)
     if options.svg is not None:
         options.svg.write_text(curve_svg(methods, points, method.ratio), "utf-8")
         print(f"wrote {options.svg}", file=sys.stderr)
@@ -86,6 +98,21 @@ def texts_of(path: Path, column: str, most: int) -> pa.LargeStringArray:
     if not texts:
         raise ConfigurationError(f"{path} has no texts in {column!r}: name their column with --column")
     return pa.array(texts, pa.large_string())
+
+
+def texts_in(path: Path, column: str, most: int, last_result: Callable[[Store], str]) -> pa.LargeStringArray:
+    """Return the first `most` texts of the first dataset of the last result of a store.
+
+    Raises:
+        ConfigurationError: the store has no result, or its documents no texts in `column`.
+    """
+    store = Store(path.resolve())
+    outputs = list(open_result(store, last_result(store)).outputs.values())
+    columns = [name for name, _ in outputs[0].manifest["schema"]] if outputs else []
+    if column not in columns:
+        raise ConfigurationError(f"{path} has no documents with {column!r}; there is {', '.join(columns) or 'nothing'}")
+    texts = (text for batch in outputs[0].batches([column]) for text in batch.column(column).to_pylist() if text)
+    return pa.array(list(islice(texts, most)), pa.large_string())
 
 
 def _texts(path: Path, reader: Reader) -> Iterator[str]:

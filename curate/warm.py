@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from curate.accounting import Accountant, Step
 from curate.digests import content_digest
-from curate.graph import Deduplicate, HoldOut
+from curate.graph import CutRepeats, Deduplicate, HoldOut
 from curate.kept import Kept
 from curate.readers.chunks import build_rows
 from curate.samples import Samples
@@ -25,6 +25,9 @@ from transforms.hold_out import index_sets, nearest
 from transforms.minhash import MinHash, band_keys, scoped_keys, shingle_sets, split_keys
 from transforms.order_key import order_keys
 from transforms.outcome import Outcome, Transform, kept
+from transforms.parts import RepeatedParts, cut_parts, find_parts
+from transforms.schema import documents
+from transforms.substrings import RepeatedSpans, anchors, cut_spans, windows
 from transforms.text_columns import first_difference
 from transforms.user_function import EditText, KeepIf
 
@@ -113,9 +116,25 @@ def _value(field: pa.Field) -> Any:
 def _warm_wide(operation: Wide) -> None:
     if isinstance(operation, Deduplicate) and operation.method is not None:
         _warm_minhash(operation.method)
+    elif isinstance(operation, CutRepeats):
+        _warm_repeats(operation.what)
     elif isinstance(operation, HoldOut) and operation.method is not None:
         sets = shingle_sets(pa.array([TEXT], pa.large_string()), operation.method.ngram)
         nearest(index_sets(sets, operation.method.ratio), sets)
+
+
+def _warm_repeats(what: RepeatedParts | RepeatedSpans) -> None:
+    batch = _made_up(documents())
+    text = batch.column("text")
+    order_keys(batch, ("source",), ("",))
+    if isinstance(what, RepeatedParts):
+        parts = find_parts(text, what)
+        parts.digests()
+        cut_parts(batch, parts, np.zeros(len(parts.starts), np.bool_), what.reason)
+        return
+    found = windows(text, what, anchors(text, what).place)
+    found.digests()
+    cut_spans(batch, found, np.zeros(len(found.starts), np.bool_), what)
 
 
 def _warm_minhash(method: MinHash) -> None:

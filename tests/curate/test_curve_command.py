@@ -12,6 +12,7 @@ import pytest
 
 from curate.command_line import main
 from curate.curve_plot import curve_svg
+from curate.run import Result
 from tests.curate.corpus import changed, sentence
 from transforms.minhash import MinHash
 
@@ -74,3 +75,14 @@ def test_file_without_such_a_column_is_refused(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "a.jsonl").write_text('{"other": "x"}\n')
     assert main(["dedup-curve", "--measured", str(tmp_path / "a.jsonl")]) == 2
     assert "--column" in capsys.readouterr().err
+
+
+def test_points_of_a_store_are_those_of_its_documents(
+    undisturbed: Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(undisturbed.store.root)
+    assert main(["dedup-curve", "--measured", store, "--bands", "40", "--rows", "1"]) == 0
+    assert capsys.readouterr().out.startswith("40 bands of 1 rows")
+    assert main(["dedup-curve", "--measured", store, "--column", "pages of it"]) == 2
+    assert "no documents with 'pages of it'; there is id, text" in capsys.readouterr().err
+    assert main(["dedup-curve", "--measured", str(tmp_path)]) == 2

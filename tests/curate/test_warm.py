@@ -12,6 +12,7 @@ import pytest
 PROGRAM = """
 import sys
 from pathlib import Path
+from curate import deduplicate_parts, deduplicate_spans
 from curate.recipe import Outputs
 from curate.stages import compile_stages
 from curate.warm import warm
@@ -22,7 +23,8 @@ def compiled():
     return {path for path in Path.home().rglob("*") if path.suffix in (".nbi", ".nbc")}
 
 folder = Path(sys.argv[1])
-outputs = Outputs(read_web(write_corpus(folder / "in")).apply(MaskPII(), name="web"))
+pages = read_web(write_corpus(folder / "in")).apply(MaskPII(), name="web")
+outputs = Outputs(web=pages, lines=deduplicate_parts(pages, unit="line"), spans=deduplicate_spans(pages, words=20))
 warm(compile_stages(outputs.products))
 before = compiled()
 run_on(outputs, folder / "store")
