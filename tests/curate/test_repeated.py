@@ -17,6 +17,7 @@ from blake3 import blake3
 from curate import (
     Column,
     Outputs,
+    deduplicate,
     deduplicate_against,
     deduplicate_parts,
     deduplicate_spans,
@@ -30,12 +31,14 @@ from curate import (
 from curate import Dataset as Described
 from curate.compaction import Compact
 from curate.configuration import ConfigurationError
-from curate.datasets import Dataset
+from curate.datasets import Dataset, datasets_in
 from curate.exchange import LIMITS
+from curate.ray_runner import RayRunner
 from curate.repeated.parts import _frequent
 from curate.repeated.spans import _shared
 from curate.show import show_outputs
 from curate.stages import compile_stages
+from curate.store import Store
 from curate.trace import replay, trace_token
 from curate.verify import verify
 from tests.curate.corpus import ShuffledRunner, ledger, run_on, texts, tree, write_lines
@@ -369,3 +372,42 @@ def test_streams_are_looked_at_across_batches(size: int) -> None:
         assert set(found.tolist()) == {
             (bytes(15) + bytes([value])).rstrip(b"\0") for value, count in counts.items() if count > more_than
         }
+
+
+INCREMENTAL: Mapping[str, tuple[Callable[..., Described], Callable[..., Described]]] = {
+    "lines": (
+        lambda *given: deduplicate_parts(*given, unit="line"),
+        lambda new, old: deduplicate_parts(new, unit="line", against=old),
+    ),
+    "urls": (deduplicate_urls, lambda new, old: deduplicate_urls(new, against=old)),
+    "texts": (deduplicate, lambda new, old: deduplicate_against(new, against=old)),
+}
+
+
+@pytest.mark.parametrize(("at_once", "later"), INCREMENTAL.values(), ids=INCREMENTAL)
+def test_what_arrives_later_is_left_with_what_it_had_been_left_at_once(
+    at_once: Callable[..., Described], later: Callable[..., Described], tmp_path: Path
+) -> None:
+    made = [row for row in rows(60) if row["text"]]
+    old = read(tmp_path, made[:35], 2, source="old")
+    new = read(tmp_path, [{**row, "name": f"later {row['name']}"} for row in made[25:]], 3, source="new")
+    together = documents_of(run_on(Outputs(all=at_once(old, new)), tmp_path / "together").outputs["all"])
+    run_on(Outputs(all=at_once(old).keep("first")), tmp_path / "first")
+    made_first = datasets_in(Store(tmp_path / "first"))
+    (frozen,) = [each for each in made_first if not each.name.startswith(("read", "compact"))]
+    second = run_on(Outputs(all=later(new, reference(tmp_path / "first", frozen.folder))), tmp_path / "second")
+    found = {identity: row["text"] for identity, row in documents_of(second.outputs["all"]).items()}
+    assert found == {identity: row["text"] for identity, row in together.items() if row["source"] == "new"}
+    assert len(found) < len(made) - 25
+
+
+@pytest.mark.ray
+def test_files_are_the_same_with_two_workers(tmp_path: Path, ray_of_two: RayRunner) -> None:
+    run_on(Outputs(all=read(tmp_path, plain_rows(20), 1, source="old").keep("old")), tmp_path / "frozen")
+    source = read(tmp_path, plain_rows(), 4)
+    outputs = Outputs(all=deduplicate_spans(source, words=WORDS, against=reference(tmp_path / "frozen", "old")))
+    trees = []
+    for name, runner in (("local", None), ("ray", ray_of_two)):
+        run_on(outputs, tmp_path / name, runner)
+        trees.append(tree(tmp_path / name))
+    assert trees[0] == trees[1]
