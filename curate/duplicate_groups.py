@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from curate.datasets import Dataset, open_dataset
+from curate.datasets import Dataset, has_dataset, open_dataset
 from curate.receipts import shard_folder
 from transforms.schema import ID
 
@@ -26,7 +26,8 @@ from transforms.schema import ID
 class Member:
     """A document that went.
 
-    `similarity` is in words, as in the ledger; `equal_to` the near duplicate, gone too, that has its very text.
+    `similarity` is in words, as in the ledger, "" where what was compared is the same; `equal_to` the near duplicate,
+    gone too, that has its very text; `reference` the earlier dataset that its survivor is in, if it is in one.
     """
 
     id: bytes
@@ -35,6 +36,7 @@ class Member:
     similarity: str
     characters: int
     equal_to: bytes | None
+    reference: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def _member(row: Mapping[str, Any]) -> Member:
         similarity += f" {row['numerator']:,}/{row['denominator']:,} = {value:.3f}"
     equal_to = row["evidence"].get("equal_to")
     told = row["id"], row["source"], row["reason"], similarity, row["characters"]
-    return Member(*told, bytes.fromhex(equal_to) if equal_to else None)
+    return Member(*told, bytes.fromhex(equal_to) if equal_to else None, row["evidence"].get("reference"))
 
 
 def texts_before(dataset: Dataset, ids: Iterable[bytes]) -> dict[bytes, dict[str, Any]]:
@@ -106,6 +108,8 @@ def texts_before(dataset: Dataset, ids: Iterable[bytes]) -> dict[bytes, dict[str
     found: dict[bytes, dict[str, Any]] = {}
     wanted = set(ids)
     for entry in dataset.manifest["inputs"]:
+        if not has_dataset(dataset.store, entry["name"], entry["key"]):
+            continue
         upstream = open_dataset(dataset.store, entry["name"], entry["key"])
         for shard in upstream.each_shard(["key", "content"]):
             name = f"{shard_folder(shard['key'])}/part.parquet"

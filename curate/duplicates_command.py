@@ -22,6 +22,7 @@ LARGEST: Final = 5
 LISTED: Final = 10
 LISTED_OF_ONE: Final = 100
 EXCERPT: Final = 240
+GONE: Final = "(no longer in the store)"
 
 
 def add_duplicates(
@@ -98,13 +99,16 @@ def _lines(dataset: Dataset, number: int, group: Group, forbidden: frozenset[str
     texts = texts_before(dataset, [group.survivor, *(member.id for member in group.members)])
     stays = texts.get(group.survivor)
     yield f"── group {number + 1}: 1 stayed, {group.size:,} went"
-    yield f"   stays {_document(group.survivor, stays)}"
+    frozen = next((member.reference for member in group.members if member.reference is not None), None)
+    where = GONE if frozen is None else f"(in the reference {visible(frozen)})"
+    yield f"   stays {_document(group.survivor, stays, where)}"
     yield f"      {_excerpt(stays, forbidden)}"
     differs: Member | None = None
     for member in group.members:
         equal = f", has the text of {member.equal_to.hex()}" if member.equal_to else ""
         yield f"   went  {_document(member.id, texts.get(member.id))}: {visible(member.reason)}"
-        yield f"      {visible(member.similarity)}, {member.characters:,} characters{equal}"
+        similarity = f"{visible(member.similarity)}, " if member.similarity else ""
+        yield f"      {similarity}{member.characters:,} characters{equal}"
         if differs is None and _text(stays, forbidden) != _text(texts.get(member.id), forbidden):
             differs = member
     if group.size > len(group.members):
@@ -116,9 +120,9 @@ def _lines(dataset: Dataset, number: int, group: Group, forbidden: frozenset[str
         yield from (f"      {line}" for line in lines)
 
 
-def _document(identity: bytes, row: Mapping[str, Any] | None) -> str:
+def _document(identity: bytes, row: Mapping[str, Any] | None, otherwise: str = GONE) -> str:
     if row is None:
-        return f"{identity.hex()} (no longer in the store)"
+        return f"{identity.hex()} {otherwise}"
     url = f" {visible(row['url'], EXCERPT)}" if row.get("url") else ""
     return f"{identity.hex()} {visible(row['source'])}{url}"
 

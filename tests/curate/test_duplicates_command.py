@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
-from curate import Outputs, deduplicate
+from curate import Outputs, deduplicate, deduplicate_against, reference
 from curate.command_line import main
+from curate.datasets import dataset_folder
 from curate.duplicate_groups import group_of, largest_groups, texts_before
 from curate.duplicates_command import browse
 from curate.run import Result
@@ -106,3 +108,14 @@ def test_diff_of_anything_ends_soon_and_is_short(before: str, after: str) -> Non
     assert time.process_time() - began < 5
     assert len(lines) <= CHANGES + 2 < WORDS
     assert sum(map(len, lines)) < 60_000
+
+
+def test_survivor_in_a_reference_and_texts_that_are_gone_are_said(tmp_path: Path) -> None:
+    write_lines(tmp_path / "books" / "a.jsonl", [{"isbn": "a", "lang": "en", "text": "one"}])
+    run_on(Outputs(old=read_books(tmp_path).keep("old")), tmp_path / "earlier")
+    held = deduplicate_against(read_books(tmp_path), against=reference(tmp_path / "earlier", "old"))
+    result = run_on(Outputs(new=held), tmp_path / "store")
+    assert "(in the reference old)" in "\n".join(browse(result))
+    for entry in staged(result, "against old").manifest["inputs"]:
+        shutil.rmtree(tmp_path / "store" / dataset_folder(entry["name"], entry["key"]))
+    assert "(no longer in the store)" in "\n".join(browse(result))
