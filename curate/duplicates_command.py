@@ -97,9 +97,9 @@ def forbidden_sources(result: Result) -> frozenset[str]:
 def _lines(dataset: Dataset, number: int, group: Group, forbidden: frozenset[str]) -> Iterator[str]:
     """Yield the lines of a group; what differs is shown of the first member whose words do."""
     texts = texts_before(dataset, [group.survivor, *(member.id for member in group.members)])
-    stays = texts.get(group.survivor)
-    yield f"── group {number + 1}: 1 stayed, {group.size:,} went"
     frozen = next((member.reference for member in group.members if member.reference is not None), None)
+    stays = None if frozen is not None else texts.get(group.survivor)  # the same id may be another text in a reference
+    yield f"── group {number + 1}: 1 stayed, {group.size:,} went"
     where = GONE if frozen is None else f"(in the reference {visible(frozen)})"
     yield f"   stays {_document(group.survivor, stays, where)}"
     yield f"      {_excerpt(stays, forbidden)}"
