@@ -15,7 +15,8 @@
 
 Documents of the reference come before all others, and nothing of them comes out. The first occurrence of anything is
 never cut or dropped, so whatever goes is still there, in the outcome or in the reference. Memory: a batch with what is
-found in it, and the buffers of exchange files.
+found in it (of spans 100 bytes for each word that starts a window which may be elsewhere), and the buffers of exchange
+files.
 """
 
 from __future__ import annotations

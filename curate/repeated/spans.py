@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from curate.exchange import partition_of
 from curate.jobs import Item, Resources, publish_files
+from curate.readers.reader import MAX_RECORD_BYTES
 from curate.regroup import Exchange, Regrouped
 from curate.repeated.plan import ANCHORS, ROWS_AT_ONCE, SHARED, SPANS_GONE, WINDOWS, Plan, of_shard
 from curate.store import Store
@@ -138,8 +139,8 @@ class WindowsJob:
 
     @property
     def resources(self) -> Resources:
-        """What a task needs: buffers of a stream that is read, and of one that is written."""
-        return Resources(memory=2 * self.plan.resources.memory)
+        """What a task needs: buffers of two streams, and the windows of the longest text, one for each of its words."""
+        return Resources(memory=2 * self.plan.resources.memory + 8 * MAX_RECORD_BYTES)
 
     def run(self, item: Item) -> int:
         """Publish the windows of shard `item.unit`, and return how many documents it has."""
