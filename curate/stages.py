@@ -329,6 +329,9 @@ def require_columns(name: str, operation: Wide, schema: pa.Schema) -> None:
         raise ConfigurationError(
             f"{name} is told to use {', '.join(missing)}; the documents have {', '.join(schema.names)}"
         )
+    if isinstance(operation, DropEqual) and not pa.types.is_large_string(schema.field(operation.column).type):
+        kind = schema.field(operation.column).type
+        raise ConfigurationError(f"{name} compares strings, and {operation.column!r} is {kind}: name another column")
 
 
 def fit_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

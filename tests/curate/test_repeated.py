@@ -330,6 +330,8 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path: Path) -> None:
             wrong()
     with pytest.raises(ConfigurationError, match="is told to use site; the documents have id, text"):
         compile_stages(Outputs(all=deduplicate_urls(source, column="site")).products)
+    with pytest.raises(ConfigurationError, match="compares strings, and 'stars' is int64"):
+        compile_stages(Outputs(all=deduplicate_urls(source, column="stars")).products)
     with pytest.raises(ConfigurationError, match="is told to use size"):
         compile_stages(Outputs(all=deduplicate_spans(source, prefer=("-size",))).products)
 
