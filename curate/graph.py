@@ -54,7 +54,7 @@ class Deduplicate:
     prefer: tuple[str, ...]
     max_removed: tuple[tuple[str, str], ...]  # (source, largest share as a decimal)
 
-    version = 1
+    version = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """Deduplication over shards: the choreography. The arithmetic is in `transforms.minhash` and `transforms.duplicates`.
 
-    digests     per shard       text digest, keep order       → by digest
+    digests     per shard       text digest, keep order       → by digest; first and last keep order → together
     exact       per partition   of equal texts one stays      → what goes, by shard; and by the survivor's shard
+    span        once            first and last keep order of all
     bands       per shard       band keys of those that stay  → by bucket
     candidates  per partition   pairs that share a bucket     → by pair
     pairs       per partition   each pair once                → by owner; documents that are needed, by shard
     shingles    per shard       shingle sets of candidates    → by owner
-    verify      per partition   exact Jaccard of all pairs    → edges
+    verify      per partition   exact similarity of all pairs → edges
     decide      once            the sequential rule in keep order over all edges  → by shard
     resolve     per partition   equal texts of what goes      → by shard
     apply       per shard       what stays, and the ledger
@@ -30,9 +31,11 @@ from curate.deduplication.decide import DecideJob, ResolveJob, near_exchange
 from curate.deduplication.exact import (
     DigestsJob,
     ExactJob,
+    SpanJob,
     digests_exchange,
     gone_exchange,
     keepers_exchange,
+    span_exchange,
     verdicts_exchange,
 )
 from curate.deduplication.pairs import (
@@ -134,6 +137,7 @@ class _Making:
         """Find near duplicates too, and return all verdicts."""
         plan, buckets, shards = self.plan, self.plan.bucket_partitions, len(self.plan.shards)
         self.exact()
+        self.tasks("span", SpanJob(plan, self.regroup("digests", shards, span_exchange)), 1)
         self.tasks("bands", BandsJob(plan, self.regroup("exact", plan.digest_partitions, gone_exchange)), shards)
         self.tasks("candidates", CandidatesJob(plan, self.regroup("bands", shards, bands_exchange)), buckets)
         self.tasks("pairs", PairsJob(plan, self.regroup("candidates", buckets, pairs_exchange)), buckets)

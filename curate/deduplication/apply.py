@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,10 @@ from curate.stages import fit_to
 from curate.store import Store
 from transforms.exact import decimal_text
 from transforms.outcome import Outcome, canonical_json, kept
+from transforms.similarity import Measure
 
-STEP = "deduplicate"
+STEP: Final = "deduplicate"
+MEASURES: Final[Mapping[Measure, str]] = {"jaccard": "Jaccard similarity", "containment": "containment"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ class ApplyJob:
 
     def run(self, item: Item) -> int:
         """Publish what stays of shard `item.unit`, and return how many documents it had."""
-        step = Step(STEP, DropListed(*listed(self.plan, self.verdicts, item.unit), self._threshold(), self.plan.schema))
+        measure: Measure = "jaccard" if self.plan.method is None else self.plan.method.measure
+        listing = listed(self.plan, self.verdicts, item.unit)
+        step = Step(STEP, DropListed(*listing, self._threshold(), measure, self.plan.schema))
         job = DocumentJob(self.store, self.name, None, (step,), self.plan.schema, self.forbids)
         return job.run(Item(item.key, item.label, ShardUnit(self.plan.shards[item.unit])))
 
@@ -77,6 +81,7 @@ class DropListed:
     ids: npt.NDArray[np.bytes_]
     verdicts: pa.Table
     threshold: str
+    measure: Measure
     schema: pa.Schema
     version: ClassVar[int] = 1
     libraries: ClassVar[tuple[str, ...]] = ()
@@ -101,13 +106,14 @@ class DropListed:
         return kept(fit_to(batch.filter(pa.array(stays & ~found)), self.schema), dropped=dropped)
 
     def _verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        near = row["intersection"] is not None
+        near = row["shared"] is not None
         further = {"equal_to": row["equal_to"].hex()} if row["equal_to"] is not None else {}
+        further |= {"band": row["band"]} if near else {}
         return {
             "reason": "near duplicate" if near else "equal text",
-            "measure": "Jaccard similarity",
-            "numerator": row["intersection"] if near else 1,
-            "denominator": row["union"] if near else 1,
+            "measure": MEASURES[self.measure],
+            "numerator": row["shared"] if near else 1,
+            "denominator": row["whole"] if near else 1,
             "threshold": self.threshold if near else "< 1",
             "evidence": canonical_json({"survivor": row["survivor"].hex(), **further}),
         }

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from curate.deduplication.exact import verdicts_exchange
-from curate.deduplication.plan import CANDIDATES, EDGES, NEAR, VERDICTS, Plan, Refs
+from curate.deduplication.plan import CANDIDATES, EDGES, NEAR, SIMILARITY, VERDICTS, Plan, Refs
 from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Exchange, Regrouped
 from curate.store import Store
@@ -49,15 +49,16 @@ class DecideJob:
         plan, exchange = self.plan, near_exchange(self.plan)
         files = (plan.file("verify", partition, "edges.parquet") for partition in range(plan.bucket_partitions))
         edges = pa.concat_tables([EDGES.empty_table(), *(pq.read_table(file, schema=EDGES) for file in files)])
-        a, b, intersection, union = (edges.column(name).to_numpy() for name in EDGES.names)
+        a, b, shared, whole, band = (edges.column(name).to_numpy() for name in EDGES.names)
         refs, local = np.unique(np.concatenate([a, b]), return_inverse=True)
         orders, ids = self._orders(refs)
         rank = np.empty(len(refs), np.int64)
         rank[np.asarray(pc.sort_indices(orders))] = np.arange(len(refs))
-        decided = survivors(rank, local[: len(a)], local[len(a) :], intersection, union)
+        decided = survivors(rank, local[: len(a)], local[len(a) :], shared, whole)
         goes = np.flatnonzero(decided.keeper != STAYS)
         keeper, edge = decided.keeper[goes], decided.edge[goes]
-        columns = [refs[goes], ids.take(pa.array(keeper)).combine_chunks(), intersection[edge], union[edge]]
+        columns = [refs[goes], refs[keeper], ids.take(pa.array(keeper)).combine_chunks()]
+        columns += [column[edge] for column in (shared, whole, band)]
         arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
         found = pa.RecordBatch.from_arrays(arrays, schema=NEAR)
         with exchange.collect() as near:
@@ -104,7 +105,7 @@ class ResolveJob:
         near = self.near.table(item.unit)
         gone = near.column("ref").to_numpy()
         with exchange.collect() as verdicts:
-            columns = ["ref", "keeper_id", None, "intersection", "union"]
+            columns = ["ref", "keeper_id", None, *SIMILARITY]
             for rows in (_verdicts(batch, columns) for batch in near.to_batches()):
                 verdicts.add(rows, plan.by_shard(rows.column("ref").to_numpy()))
                 count += rows.num_rows
@@ -133,13 +134,12 @@ def _resolved(rows: pa.RecordBatch, near: pa.Table, gone: Refs) -> pa.RecordBatc
     row = pa.array(place, mask=~there)
     later = near.take(row).combine_chunks().to_batches()
     if not later:
-        return _verdicts(rows, ["ref", "keeper_id", None, None, None])
+        return _verdicts(rows, ["ref", "keeper_id", None, *[None] * len(SIMILARITY)])
     goes = pa.array(there)
     arrays = [
         rows.column("ref"),
         pc.if_else(goes, later[0].column("keeper_id"), rows.column("keeper_id")),
         pc.if_else(goes, rows.column("keeper_id"), pa.scalar(None, rows.column("keeper_id").type)),
-        later[0].column("intersection"),
-        later[0].column("union"),
+        *(later[0].column(name) for name in SIMILARITY),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=VERDICTS)

@@ -55,9 +55,12 @@ WANTED: Final = pa.schema([_REF, _needed("partition", pa.int64())])
 
 SETS: Final = pa.schema([_REF, _needed("shingles", pa.large_list(pa.uint64()))])
 CANDIDATES: Final = pa.schema([_REF, _needed("id", ID), _needed("order", pa.large_binary())])
-EDGES: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b", "intersection", "union")])
+SIMILARITY: Final = ("shared", "whole", "band")
+"""Similarity as two integers, and the first band in which both documents agree."""
+
+EDGES: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b", *SIMILARITY)])
 NEAR: Final = pa.schema(
-    [_REF, _needed("keeper_id", ID), _needed("intersection", pa.int64()), _needed("union", pa.int64())]
+    [_REF, _needed("keeper", pa.int64()), _needed("keeper_id", ID)] + [_needed(name, pa.int64()) for name in SIMILARITY]
 )
 """Near duplicates that go, and the survivor."""
 
@@ -66,14 +69,16 @@ VERDICTS: Final = pa.schema(
         _REF,
         _needed("survivor", ID),
         pa.field("equal_to", ID),  # the near duplicate that goes too and has this text
-        pa.field("intersection", pa.int64()),  # null: the survivor has this text
-        pa.field("union", pa.int64()),
+        *(pa.field(name, pa.int64()) for name in SIMILARITY),  # null: the survivor has this text
     ]
 )
 """Documents that go."""
 
-LEADING: Final = pa.schema([_needed("leading", pa.uint64())])
-"""The first 8 bytes of the text digest of each row of a shard."""
+TEXTS: Final = pa.schema([_needed("digest", ID)])
+"""The text digest of each row of a shard."""
+
+SPAN: Final = pa.schema([_needed("lowest", pa.large_binary()), _needed("highest", pa.large_binary())])
+"""The first and the last keep order of some documents."""
 
 ROW_BYTES: Final = 128  # of a row of DIGESTS, for the number of partitions
 BAND_BYTES: Final = 32

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from blake3 import blake3
 
@@ -24,7 +25,7 @@ from curate.run import Result
 from tests.curate.corpus import ledger, run_on, texts, tree, write_lines
 from tests.transforms.test_duplicates import SHARED, array, brute_force_pairs, deduplicated, sequential_rule, variants
 from tests.transforms.test_duplicates import corpus as in_memory
-from transforms.minhash import MinHash, shingle_sets
+from transforms.minhash import MinHash, first_bands, sets_of
 
 THOROUGH = MinHash(threshold="0.7", bands=60, rows=2)
 """Finds every pair at the threshold: 1 - (1 - .49)^60 > 1 - 10^-17."""
@@ -111,7 +112,7 @@ def _near(
 ) -> tuple[dict[int, int], dict[tuple[int, int], Fraction]]:
     if method is None:
         return {}, {}
-    sets = shingle_sets(array([rows[n]["text"] for n in left]), method.ngram)
+    sets = sets_of(array([rows[n]["text"] for n in left]), method)
     plain = [set(sets.values[i:j].tolist()) for i, j in itertools.pairwise(sets.offsets.tolist())]
     local = brute_force_pairs(plain, method.ratio)
     pairs = {(min(left[a], left[b]), max(left[a], left[b])): value for (a, b), value in local.items()}
@@ -183,7 +184,7 @@ def test_no_two_survivors_reach_the_threshold_and_each_dropped_one_does_with_its
     came = {row["id"]: row["text"] for row in rows_of(*stages_named(result, "read "))}
     stays = {row["id"] for row in rows_of(result.outputs["texts"])}
     names = list(came)
-    sets = shingle_sets(array([came[name] for name in names]), THOROUGH.ngram)
+    sets = sets_of(array([came[name] for name in names]), THOROUGH)
     of = {
         name: set(sets.values[i:j].tolist())
         for name, (i, j) in zip(names, itertools.pairwise(sets.offsets.tolist()), strict=True)
@@ -222,6 +223,32 @@ def test_equal_text_of_a_near_duplicate_names_the_survivor_that_is_there(tmp_pat
     assert [entry["survivor"] for entry in evidence] == [stays["id"].hex()] * 2
     (equal_to,) = [entry["equal_to"] for entry in evidence if "equal_to" in entry]
     assert equal_to in {row["id"].hex() for row in found}
+    band = first_bands(sets_of(array([text, near]), THOROUGH), np.array([0]), np.array([1]), THOROUGH).tolist()
+    assert [entry["band"] for entry in evidence] == band * 2 and band[0] >= 0
+
+
+def test_shingles_of_characters_are_signed_and_verified(tmp_path: Path) -> None:
+    method = replace(THOROUGH, unit="character", ngram=12)
+    old, new = write_sources(tmp_path / "in", documents(60), 1)
+    result = run_on(Outputs(texts=deduplicate(old, new, method=method)), tmp_path / "store")
+    expected = by_definition(rows_of(*stages_named(result, "read ")), ("source",), ["old", "new"], None, method)
+    assert verdicts(result.outputs["texts"]) == expected
+    assert sum(verdict.reason == "near duplicate" for verdict in expected.values()) > 5
+
+
+def test_containment_drops_what_a_longer_text_holds(tmp_path: Path) -> None:
+    words = [f"w{n}" for n in range(104)]
+    rows = [
+        {"name": "long", "text": " ".join(words), "source": "old"},
+        {"name": "part", "text": " ".join(words[:64]), "source": "new"},
+    ]
+    old, new = write_sources(tmp_path / "in", rows, 1)
+    by_containment = replace(THOROUGH, measure="containment")
+    result = run_on(Outputs(texts=deduplicate(old, new, method=by_containment)), tmp_path / "store")
+    (row,) = ledger(result.outputs["texts"])
+    assert (row["measure"], row["numerator"], row["denominator"]) == ("containment", 60, 60)
+    jaccard = run_on(Outputs(texts=deduplicate(old, new, method=THOROUGH)), tmp_path / "store")
+    assert jaccard.outputs["texts"].rows == 2
 
 
 @pytest.mark.parametrize("within", [None, "group"])
