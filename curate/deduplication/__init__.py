@@ -9,11 +9,12 @@
     shingles    per shard       shingle sets of candidates    → by owner
     verify      per partition   exact similarity of all pairs → edges
     decide      once            the sequential rule in keep order over all edges  → by shard
+                (above `MAX_COMPONENT_EDGES` per partition of components: `curate.deduplication.components`)
     resolve     per partition   equal texts of what goes      → by shard
     apply       per shard       what stays, and the ledger
 
 Arrows are exchanges (`curate.regroup`). Memory: tasks stream, whatever the size of shards and partitions, but for
-these: a bucket with its pairs in `candidates`, all edges in `decide` (228 bytes each), near duplicates of a partition
+these: a bucket with its pairs in `candidates`, the edges in `decide` (228 bytes each), near duplicates of a partition
 in `resolve`, what goes of a shard in `apply`.
 """
 
@@ -22,12 +23,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 from curate import exchange
 from curate.accounting import ConservationError
 from curate.datasets import Dataset
+from curate.deduplication import plan as constants
 from curate.deduplication.apply import ApplyJob
-from curate.deduplication.decide import DecideJob, ResolveJob, near_exchange
+from curate.deduplication.components import (
+    HALVES,
+    LabelJob,
+    LinksJob,
+    StarJob,
+    edges_exchange,
+    links_exchange,
+    rooted_edges_exchange,
+    rooted_orders_exchange,
+)
+from curate.deduplication.decide import DecideComponentsJob, DecideJob, ResolveJob, near_exchange
 from curate.deduplication.exact import (
     DigestsJob,
     ExactJob,
@@ -103,6 +116,8 @@ class Deduplication:
             operation.method,
             self.stage.schema,
             exchange.LIMITS,
+            max_component_edges=constants.MAX_COMPONENT_EDGES,
+            held_edges=constants.HELD_EDGES,
         )
 
     def _check_removed(self, receipts: Receipts) -> None:
@@ -145,11 +160,39 @@ class _Making:
         owned, sets = self.regroup("pairs", buckets, owned_exchange), self.regroup("shingles", shards, sets_exchange)
         verified = self.tasks("verify", VerifyJob(plan, owned, sets), buckets)
         edges = verified.statistics().get("duplicates", {"edges": 0})["edges"]
-        self.tasks("decide", DecideJob(plan, self.regroup("shingles", shards, candidates_exchange), edges), 1)
+        near = self.decide(self.regroup("shingles", shards, candidates_exchange), edges)
         keepers = self.regroup("exact", plan.digest_partitions, keepers_exchange)
-        resolve = ResolveJob(plan, keepers, self.regroup("decide", 1, near_exchange))
-        self.tasks("resolve", resolve, plan.shard_partitions)
+        self.tasks("resolve", ResolveJob(plan, keepers, near), plan.shard_partitions)
         return self.regroup("resolve", plan.shard_partitions, verdicts_exchange)
+
+    def decide(self, orders: Regrouped, edges: int) -> Regrouped:
+        """Return the near duplicates that go: in one task, or by component where there are too many `edges`."""
+        plan = self.plan
+        if edges <= plan.max_component_edges:
+            self.tasks("decide", DecideJob(plan, orders, edges), 1)
+            return self.regroup("decide", 1, near_exchange)
+        nodes, roots = plan.bucket_partitions, plan.root_partitions(edges)
+        links = self.stars()
+        label = LabelJob(plan, links, self.regroup("links", nodes, edges_exchange), orders, edges)
+        self.tasks("label", label, nodes)
+        rooted = self.regroup("label", nodes, partial(rooted_edges_exchange, edges=edges))
+        ranked = self.regroup("label", nodes, partial(rooted_orders_exchange, edges=edges))
+        self.tasks("decide components", DecideComponentsJob(plan, rooted, ranked), roots)
+        return self.regroup("decide components", roots, near_exchange)
+
+    def stars(self) -> Regrouped:
+        """Return final links: from each document with an edge to the least of its component, and back."""
+        nodes, step, changed = self.plan.bucket_partitions, 0, True
+        self.tasks("links", LinksJob(self.plan), nodes)
+        links = self.regroup("links", nodes, links_exchange)
+        while changed:
+            changed = False
+            for half in HALVES:
+                receipts = self.tasks(f"star {step}", StarJob(self.plan, links, half, step), nodes)
+                changed |= receipts.statistics()["duplicates"]["relinked"] > 0
+                links = self.regroup(f"star {step}", nodes, partial(links_exchange, step=step + 1))
+                step += 1
+        return links
 
     def tasks(self, task: str, job: Job, units: int) -> Receipts:
         """Run the tasks of one kind."""

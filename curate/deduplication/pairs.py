@@ -175,6 +175,11 @@ def owners(a: Refs, b: Refs) -> Refs:
     return np.asarray(names[least[first]], np.int64)
 
 
+def by_node(refs: Refs, partitions: int) -> Refs:
+    """Return the partition of each document among `partitions` of like size."""
+    return partition_of(_pair_hash(refs, refs), partitions)
+
+
 def _pair_hash(a: Refs, b: Refs) -> npt.NDArray[np.uint64]:
     mixed = (a.astype(np.uint64) * _MIX) ^ (b.astype(np.uint64) + _MIX)
     mixed ^= mixed >> np.uint64(29)
@@ -212,7 +217,7 @@ class PairsJob:
                 last = (int(a[-1]), int(b[-1]))
                 rows = batch.filter(pa.array(new))
                 owner = rows.column("owner").to_numpy()
-                partition = partition_of(_pair_hash(owner, owner), owned.partitions)
+                partition = by_node(owner, owned.partitions)
                 pairs.add(rows, partition)
                 count += rows.num_rows
                 for refs in (a[new], b[new]):

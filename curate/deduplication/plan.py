@@ -59,6 +59,13 @@ SIMILARITY: Final = ("shared", "whole", "band")
 """Similarity as two integers, and the first band in which both documents agree."""
 
 EDGES: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b", *SIMILARITY)])
+LINKS: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b")])
+"""Links with the components of edges."""
+
+ROOTED_EDGES: Final = pa.schema([_needed("root", pa.int64()), *EDGES])
+ROOTED_ORDERS: Final = pa.schema([_needed("root", pa.int64()), *CANDIDATES])
+"""Edges and documents that have one, with the least document of their component."""
+
 NEAR: Final = pa.schema(
     [_REF, _needed("keeper", pa.int64()), _needed("keeper_id", ID)] + [_needed(name, pa.int64()) for name in SIMILARITY]
 )
@@ -82,7 +89,14 @@ SPAN: Final = pa.schema([_needed("lowest", pa.large_binary()), _needed("highest"
 
 ROW_BYTES: Final = 128  # of a row of DIGESTS, for the number of partitions
 BAND_BYTES: Final = 32
+EDGE_BYTES: Final = 48
 SHARD_BITS: Final = 32
+
+MAX_COMPONENT_EDGES: Final = 50_000_000
+"""Edges that one task decides on: 11 GB. More are grouped by component first."""
+
+HELD_EDGES: Final = 1 << 23
+"""Edges that a task which decides on components holds at a time; changes no output."""
 
 
 def shards_of(refs: Refs) -> Refs:
@@ -104,6 +118,9 @@ class Plan:
     method: MinHash | None
     schema: pa.Schema
     limits: Limits
+    keep: int = 1
+    max_component_edges: int = MAX_COMPONENT_EDGES
+    held_edges: int = HELD_EDGES
 
     @property
     def minhash(self) -> MinHash:
@@ -130,6 +147,10 @@ class Plan:
     def bucket_partitions(self) -> int:
         """Partitions of the exchanges by bucket, by pair and by owner."""
         return self.limits.partitions(sum(self.rows) * BAND_BYTES * (self.method.bands if self.method else 1))
+
+    def root_partitions(self, edges: int) -> int:
+        """Partitions of the exchanges by component of so many edges."""
+        return self.limits.partitions(edges * EDGE_BYTES)
 
     @property
     def shard_partitions(self) -> int:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.deduplication.pairs import owned_exchange
+from curate.deduplication.pairs import by_node, owned_exchange
 from curate.deduplication.plan import CANDIDATES, EDGES, SETS, SIMILARITY, Plan, Refs, cursor_of
-from curate.jobs import Item, Resources, publish_files
+from curate.jobs import Item, Resources, Spooled, publish_files
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.store import Store
 from curate.writer import write_parquet
@@ -47,8 +47,8 @@ def sets_exchange(plan: Plan) -> Exchange:
 
 
 def candidates_exchange(plan: Plan) -> Exchange:
-    """Return the keep order of all candidates: one partition."""
-    return plan.exchange("order", CANDIDATES, ("ref",), 1)
+    """Return the regrouping of the keep order of all candidates by document."""
+    return plan.exchange("order", CANDIDATES, ("ref",), plan.bucket_partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ class ShinglesJob:
                 mine = batch.take(pa.array(needed - refs[0]))
                 count += mine.num_rows
                 columns = [pa.array(needed), mine.column("id"), order_keys(mine, plan.prefer, plan.sources)]
-                orders.add(pa.RecordBatch.from_arrays(columns, schema=CANDIDATES), np.zeros(len(needed), np.int64))
+                rows = pa.RecordBatch.from_arrays(columns, schema=CANDIDATES)
+                orders.add(rows, by_node(needed, plan.bucket_partitions))
                 self._sets(mine.column("text"), needed, wanted, sets)
             files = {collector.exchange.file: collector.finish() for collector in (sets, orders)}
             publish_files(self.store, item, self.name, files, {})
@@ -139,20 +140,20 @@ class VerifyJob:
 
     def run(self, item: Item) -> int:
         """Publish the edges of partition `item.unit`, and return how many pairs were compared."""
-        made: list[pa.RecordBatch] = []
-        compared = 0
-        for a, b in _pairs(self.pairs.batches(item.unit)):
-            compared += len(a)
-            while len(a):
-                done, found = self._pass(item.unit, a, b)
-                made.append(found)
-                a, b = a[done:], b[done:]
-        rows = sum(batch.num_rows for batch in made)
-        counts = {"duplicates": {"compared": compared, "edges": rows}}
+        counts = {"compared": 0}
         with self.store.spool() as path:
-            write_parquet(path, made, EDGES)
-            publish_files(self.store, item, self.name, {"edges.parquet": (path, rows)}, counts)
-        return compared
+            written = write_parquet(path, self._edges(item.unit, counts), EDGES)
+            files: dict[str, Spooled] = {"edges.parquet": (path, written.rows)}
+            publish_files(self.store, item, self.name, files, {"duplicates": {**counts, "edges": written.rows}})
+        return counts["compared"]
+
+    def _edges(self, partition: int, counts: dict[str, int]) -> Iterator[pa.RecordBatch]:
+        for a, b in _pairs(self.pairs.batches(partition)):
+            counts["compared"] += len(a)
+            while len(a):
+                done, found = self._pass(partition, a, b)
+                yield found
+                a, b = a[done:], b[done:]
 
     def _pass(self, partition: int, a: Refs, b: Refs) -> tuple[int, pa.RecordBatch]:
         """Compare as many of the pairs, which are sorted, as one pass does; return how many, and the edges."""

@@ -19,7 +19,7 @@ from curate import Column, Outputs, deduplicate, exchange, field, parts, read_js
 from curate import Dataset as Described
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
-from curate.deduplication import verify
+from curate.deduplication import components, plan, verify
 from curate.exchange import LIMITS
 from curate.run import Result
 from tests.curate.corpus import ledger, run_on, texts, tree, write_lines
@@ -381,3 +381,20 @@ def test_deduplicate_given_one_source_twice_is_refused(tmp_path: Path) -> None:
     one = read_jsonl(tmp_path, source="one")
     with pytest.raises(ConfigurationError, match="'one' comes in twice"):
         deduplicate(one, one.where(field("text") != "", reason="empty"))
+
+
+@pytest.mark.parametrize("held_edges", [1, 40, 1 << 20])
+def test_deciding_by_component_equals_deciding_on_all_edges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_edges: int
+) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    described = deduplicate(old, new, method=THOROUGH)
+    whole = run_on(Outputs(texts=described), tmp_path / "whole").outputs["texts"]
+    monkeypatch.setattr(plan, "MAX_COMPONENT_EDGES", 0)
+    monkeypatch.setattr(plan, "HELD_EDGES", held_edges)
+    small = replace(LIMITS, partition_bytes=20_000, most_partitions=7, fan_in=3, memory=20_000)
+    monkeypatch.setattr(exchange, "LIMITS", small)
+    monkeypatch.setattr(components, "EDGES_AT_ONCE", 5)
+    parts = run_on(Outputs(texts=described), tmp_path / "parts").outputs["texts"]
+    assert (parts.content, parts.manifest["ledger"]) == (whole.content, whole.manifest["ledger"])
+    assert parts.statistics["duplicates"]["relinked"] > 0
