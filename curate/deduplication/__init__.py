@@ -45,6 +45,7 @@ from curate.deduplication.exact import (
     DigestsJob,
     ExactJob,
     SpanJob,
+    because_exchange,
     digests_exchange,
     gone_exchange,
     keepers_exchange,
@@ -95,7 +96,8 @@ class Deduplication:
             verdicts = made.regroup("exact", made.plan.digest_partitions, verdicts_exchange)
         else:
             verdicts = made.near()
-        job = ApplyJob(made.plan, verdicts, self.stage.name, self.stage.forbids)
+        because = made.because() if made.plan.count else None
+        job = ApplyJob(made.plan, verdicts, because, self.stage.name, self.stage.forbids)
         units = range(len(made.plan.shards))
         items = [Item(made.plan.task_key("apply", unit), f"apply {unit}", unit) for unit in units]
         receipts = self.engine.receipts(job, items)
@@ -116,6 +118,9 @@ class Deduplication:
             operation.method,
             self.stage.schema,
             exchange.LIMITS,
+            operation.keep,
+            operation.action,
+            operation.count,
             max_component_edges=constants.MAX_COMPONENT_EDGES,
             held_edges=constants.HELD_EDGES,
         )
@@ -164,6 +169,12 @@ class _Making:
         keepers = self.regroup("exact", plan.digest_partitions, keepers_exchange)
         self.tasks("resolve", ResolveJob(plan, keepers, near), plan.shard_partitions)
         return self.regroup("resolve", plan.shard_partitions, verdicts_exchange)
+
+    def because(self) -> Regrouped:
+        """Return the survivors of all verdicts."""
+        if self.plan.method is None:
+            return self.regroup("exact", self.plan.digest_partitions, because_exchange)
+        return self.regroup("resolve", self.plan.shard_partitions, because_exchange)
 
     def decide(self, orders: Regrouped, edges: int) -> Regrouped:
         """Return the near duplicates that go: in one task, or by component where there are too many `edges`."""

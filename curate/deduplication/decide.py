@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -12,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from curate.deduplication.exact import verdicts_exchange
+from curate.deduplication.exact import verdict_exchanges
 from curate.deduplication.plan import CANDIDATES, EDGES, NEAR, ROOTED_ORDERS, SIMILARITY, VERDICTS, Plan, Refs
 from curate.jobs import Item, Resources, publish_files
-from curate.regroup import Exchange, Regrouped
+from curate.regroup import Collector, Exchange, Regrouped
 from curate.store import Store
 from transforms.duplicates import STAYS, survivors
 
@@ -234,20 +236,26 @@ class ResolveJob:
 
     def run(self, item: Item) -> int:
         """Publish the verdicts of partition `item.unit`, by shard, and return how many there are."""
-        plan, exchange, count = self.plan, verdicts_exchange(self.plan), 0
+        wanted, count = verdict_exchanges(self.plan), 0
         near = self.near.table(item.unit)
         gone = near.column("ref").to_numpy()
-        with exchange.collect() as verdicts:
-            columns = ["ref", "keeper_id", None, *SIMILARITY]
-            for rows in (_verdicts(batch, columns) for batch in near.to_batches()):
-                verdicts.add(rows, plan.by_shard(rows.column("ref").to_numpy()))
+        columns = ["ref", "keeper", "keeper_id", None, *SIMILARITY]
+        found = (_verdicts(batch, columns) for batch in near.to_batches())
+        further = (_resolved(batch, near, gone) for batch in self.keepers.batches(item.unit))
+        with ExitStack() as stack:
+            collectors = [stack.enter_context(exchange.collect(len(wanted))) for exchange in wanted]
+            for rows in chain(found, further):
+                for collector in collectors:
+                    self._collect(collector, rows)
                 count += rows.num_rows
-            for batch in self.keepers.batches(item.unit):
-                rows = _resolved(batch, near, gone)
-                verdicts.add(rows, plan.by_shard(rows.column("ref").to_numpy()))
-                count += rows.num_rows
-            publish_files(self.store, item, self.name, {exchange.file: verdicts.finish()}, {})
+            files = {collector.exchange.file: collector.finish() for collector in collectors}
+            publish_files(self.store, item, self.name, files, {})
         return count
+
+    def _collect(self, collector: Collector, rows: pa.RecordBatch) -> None:
+        schema = collector.exchange.schema
+        mine = pa.RecordBatch.from_arrays([rows.column(name) for name in schema.names], schema=schema)
+        collector.add(mine, self.plan.by_shard(rows.column(schema.names[0]).to_numpy()))
 
 
 def _verdicts(rows: pa.RecordBatch, columns: list[str | None]) -> pa.RecordBatch:
@@ -264,14 +272,14 @@ def _resolved(rows: pa.RecordBatch, near: pa.Table, gone: Refs) -> pa.RecordBatc
     place = np.searchsorted(gone, keepers)
     there = place < len(gone)
     there[there] = gone[place[there]] == keepers[there]
+    goes = pa.array(there)
     row = pa.array(place, mask=~there)
     later = near.take(row).combine_chunks().to_batches()
     if not later:
-        return _verdicts(rows, ["ref", "keeper_id", None, *[None] * len(SIMILARITY)])
-    goes = pa.array(there)
+        return _verdicts(rows, ["ref", "keeper", "keeper_id", None, *[None] * len(SIMILARITY)])
     arrays = [
         rows.column("ref"),
-        pc.if_else(goes, later[0].column("keeper_id"), rows.column("keeper_id")),
+        *(pc.if_else(goes, later[0].column(name), rows.column(name)) for name in ("keeper", "keeper_id")),
         pc.if_else(goes, rows.column("keeper_id"), pa.scalar(None, rows.column("keeper_id").type)),
         *(later[0].column(name) for name in SIMILARITY),
     ]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.deduplication.plan import DIGESTS, GONE, KEEPERS, SPAN, TEXTS, VERDICTS, Plan, Refs, not_empty
+from curate.deduplication.plan import BECAUSE, DIGESTS, GONE, KEEPERS, SPAN, TEXTS, VERDICTS, Plan, Refs, not_empty
 from curate.exchange import partition_of
 from curate.jobs import Item, Resources, Spooled, publish_files
 from curate.regroup import Collector, Exchange, Regrouped
@@ -46,6 +46,16 @@ def keepers_exchange(plan: Plan) -> Exchange:
 def verdicts_exchange(plan: Plan) -> Exchange:
     """Return the regrouping of all that goes, by shard."""
     return plan.exchange("verdicts", VERDICTS, ("ref",), plan.shard_partitions)
+
+
+def because_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of survivors by shard, a row for each document that goes because of them."""
+    return plan.exchange("because", BECAUSE, ("because",), plan.shard_partitions)
+
+
+def verdict_exchanges(plan: Plan) -> list[Exchange]:
+    """Return what verdicts go to: the shard of the document that goes and, where that is counted, of the survivor."""
+    return [verdicts_exchange(plan)] + ([because_exchange(plan)] if plan.count else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +173,7 @@ class ExactJob:
 
     def run(self, item: Item) -> int:
         """Publish the equal texts of partition `item.unit`, and return how many rows were looked at."""
-        wanted = [verdicts_exchange(self.plan)]
+        wanted = verdict_exchanges(self.plan)
         if self.plan.method is not None:
             wanted = [gone_exchange(self.plan), keepers_exchange(self.plan)]
         texts, rows = EqualTexts(), 0
@@ -180,13 +190,13 @@ class ExactJob:
 
     def _collect(self, collector: Collector, found: pa.RecordBatch) -> None:
         schema = collector.exchange.schema
+        refs = found.column("ref" if schema in (VERDICTS, GONE) else "keeper")
         if schema == VERDICTS:
-            nulls = [pa.nulls(found.num_rows, schema.field(name).type) for name in schema.names[2:]]
-            columns = [found.column("ref"), found.column("keeper_id"), *nulls]
+            nulls = [pa.nulls(found.num_rows, schema.field(name).type) for name in schema.names[3:]]
+            columns = [found.column("ref"), found.column("keeper"), found.column("keeper_id"), *nulls]
         else:
-            columns = [found.column(name) for name in schema.names]
-        refs = found.column("keeper" if schema == KEEPERS else "ref").to_numpy()
-        collector.add(pa.RecordBatch.from_arrays(columns, schema=schema), self.plan.by_shard(refs))
+            columns = [refs] if schema == BECAUSE else [found.column(name) for name in schema.names]
+        collector.add(pa.RecordBatch.from_arrays(columns, schema=schema), self.plan.by_shard(refs.to_numpy()))
 
 
 def _gone(texts: EqualTexts, batch: pa.RecordBatch) -> pa.RecordBatch:

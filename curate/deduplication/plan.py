@@ -74,12 +74,16 @@ NEAR: Final = pa.schema(
 VERDICTS: Final = pa.schema(
     [
         _REF,
+        _needed("because", pa.int64()),
         _needed("survivor", ID),
         pa.field("equal_to", ID),  # the near duplicate that goes too and has this text
         *(pa.field(name, pa.int64()) for name in SIMILARITY),  # null: the survivor has this text
     ]
 )
 """Documents that go."""
+
+BECAUSE: Final = pa.schema([_needed("because", pa.int64())])
+"""Survivors, one row for each document that goes because of them."""
 
 TEXTS: Final = pa.schema([_needed("digest", ID)])
 """The text digest of each row of a shard."""
@@ -116,9 +120,11 @@ class Plan:
     prefer: tuple[str, ...]
     within: str | None
     method: MinHash | None
-    schema: pa.Schema
+    schema: pa.Schema  # of the output
     limits: Limits
     keep: int = 1
+    action: str = "drop"
+    count: str | None = None
     max_component_edges: int = MAX_COMPONENT_EDGES
     held_edges: int = HELD_EDGES
 
@@ -205,14 +211,14 @@ class Plan:
 def of_shard(plan: Plan, regrouped: Regrouped, shard: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows about the documents of `shard`, in their order."""
     for batch in regrouped.batches(shard % plan.shard_partitions):
-        mine = shards_of(batch.column("ref").to_numpy()) == shard
+        mine = shards_of(batch.column(regrouped.exchange.order[0]).to_numpy()) == shard
         if mine.any():
             yield batch.filter(pa.array(mine))
 
 
 def cursor_of(plan: Plan, regrouped: Regrouped, shard: int) -> Cursor:
     """Return a cursor over the rows about the documents of `shard`."""
-    return Cursor(of_shard(plan, regrouped, shard), "ref", regrouped.exchange.schema)
+    return Cursor(of_shard(plan, regrouped, shard), regrouped.exchange.order[0], regrouped.exchange.schema)
 
 
 def not_empty(texts: pa.Array) -> npt.NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -398,3 +399,75 @@ def test_deciding_by_component_equals_deciding_on_all_edges(
     parts = run_on(Outputs(texts=described), tmp_path / "parts").outputs["texts"]
     assert (parts.content, parts.manifest["ledger"]) == (whole.content, whole.manifest["ledger"])
     assert parts.statistics["duplicates"]["relinked"] > 0
+
+
+@pytest.mark.parametrize("method", [THOROUGH, None])
+def test_survivors_count_what_goes_because_of_them(tmp_path: Path, method: MinHash | None) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    described = deduplicate(old, new, method=method, count="duplicates")
+    made = run_on(Outputs(texts=described), tmp_path / "store").outputs["texts"]
+    expected = Counter(verdict.survivor for verdict in verdicts(made).values())
+    counts = {row["id"]: row["duplicates"] for row in rows_of(made)}
+    assert counts == {identity: expected[identity] for identity in counts}
+    assert sum(counts.values()) == len(ledger(made)) - 2 > 20  # two are empty
+
+
+def test_tagging_keeps_all_documents_and_says_what_would_go(tmp_path: Path) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    tag = deduplicate(old, new, method=THOROUGH, action="tag", count="copies")
+    result = run_on(Outputs(texts=tag), tmp_path / "store")
+    came, found = rows_of(*stages_named(result, "read ")), rows_of(result.outputs["texts"])
+    assert [row["id"] for row in found] == [row["id"] for row in came] and not ledger(result.outputs["texts"])
+    expected = by_definition(came, ("source",), ["old", "new"], None, THOROUGH)
+    tagged = {row["id"]: json.loads(row["duplicate"]) for row in found if row["duplicate"] is not None}
+    assert {
+        identity: Verdict(
+            tag["reason"],
+            bytes.fromhex(tag["survivor"]) if "survivor" in tag else None,
+            Fraction(tag["numerator"], tag["denominator"]) if "survivor" in tag else None,
+        )
+        for identity, tag in tagged.items()
+    } == expected
+    counts = Counter(verdict.survivor for verdict in expected.values())
+    assert all(row["copies"] == counts[row["id"]] for row in found)
+    assert "tagged" in result.outputs["texts"].manifest["operation"]["promises"][0]
+
+
+def test_keeping_two_drops_what_resembles_two_that_stay(tmp_path: Path) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    result = run_on(Outputs(texts=deduplicate(old, new, method=THOROUGH, keep=2)), tmp_path / "store")
+    made = result.outputs["texts"]
+    came = rows_of(*stages_named(result, "read "))
+    order = keep_order(came, ("source",), ["old", "new"])
+    why = verdicts(made)
+    left = [n for n in order if came[n]["id"] not in why or why[came[n]["id"]].reason == "near duplicate"]
+    sets = sets_of(array([came[n]["text"] for n in left]), THOROUGH)
+    plain = [set(sets.values[i:j].tolist()) for i, j in itertools.pairwise(sets.offsets.tolist())]
+    pairs = brute_force_pairs(plain, THOROUGH.ratio)
+    staying: list[int] = []
+    for place, n in enumerate(left):
+        resembles = [other for other in staying if (other, place) in pairs]
+        assert (came[n]["id"] in why) == (len(resembles) >= 2)
+        if len(resembles) < 2:
+            staying.append(place)
+    assert sum(verdict.reason == "near duplicate" for verdict in why.values()) > 5
+    assert len(made.manifest["operation"]["promises"]) == 1  # two that stay may be similar
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"count": "text"}, "to add the column 'text', which the documents have already"),
+        ({"action": "tag", "count": "duplicate"}, "to add the column 'duplicate'"),
+        ({"action": "remove"}, '"drop" or "tag"'),
+        ({"keep": 2}, "more than 1 only with a method"),
+        ({"keep": 0, "method": THOROUGH}, "a number from 1 on"),
+    ],
+)
+def test_actions_that_cannot_be_done_are_refused_before_any_work(
+    tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    write_lines(tmp_path / "in" / "a.jsonl", [{"text": "x"}])
+    with pytest.raises(ConfigurationError, match=message):
+        run_on(Outputs(deduplicate(read_jsonl(tmp_path / "in", source="s"), **arguments)), tmp_path / "store")
+    assert not (tmp_path / "store" / "shards").exists()
