@@ -41,6 +41,7 @@ from curate.deduplication.components import (
     rooted_orders_exchange,
 )
 from curate.deduplication.decide import DecideComponentsJob, DecideJob, ResolveJob, near_exchange
+from curate.deduplication.estimate import Estimate, estimate_of
 from curate.deduplication.exact import (
     DigestsJob,
     ExactJob,
@@ -83,6 +84,10 @@ class Deduplication:
     key: str
     inputs: tuple[Dataset, ...]
     engine: RunsJobs
+
+    def estimate(self) -> Estimate:
+        """Return what it will need of memory and disk, from the rows and bytes of its input."""
+        return estimate_of(self.operation, self.inputs)
 
     def run(self) -> tuple[Receipts, list[Receipts]]:
         """Return the receipts of the output's shards, and those of the tasks in between.

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from curate.deduplication.estimate import EDGE_MEMORY
 from curate.deduplication.exact import verdict_exchanges
 from curate.deduplication.plan import CANDIDATES, EDGES, NEAR, ROOTED_ORDERS, SIMILARITY, VERDICTS, Plan, Refs
 from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.store import Store
 from transforms.duplicates import STAYS, survivors
-
-EDGE_MEMORY: Final = 228
-"""Bytes of memory that an edge takes where it is decided on, with the keep order of its documents."""
 
 
 def near_exchange(plan: Plan) -> Exchange:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from curate.deduplication.estimate import SHINGLES_MEMORY
 from curate.deduplication.pairs import by_node, owned_exchange
 from curate.deduplication.plan import CANDIDATES, EDGES, SETS, SIMILARITY, Plan, Refs, cursor_of
 from curate.jobs import Item, Resources, Spooled, publish_files
@@ -136,7 +137,7 @@ class VerifyJob:
     @property
     def resources(self) -> Resources:
         """What a task needs."""
-        return Resources(memory=self.plan.resources.memory + 16 * SHINGLES_HELD)
+        return Resources(memory=self.plan.resources.memory + SHINGLES_MEMORY)
 
     def run(self, item: Item) -> int:
         """Publish the edges of partition `item.unit`, and return how many pairs were compared."""
