@@ -55,9 +55,10 @@ class TimedRunner:
 
 def measure(folder: Path, size: int) -> tuple[int, float, dict[str, float], dict[str, int]]:
     """Return bytes of text, CPU seconds in all and by job, and what was counted."""
-    (folder / "in").mkdir()
-    _, total = write_speed_corpus(folder / "in" / "speed.parquet", size)
-    source = read_parquet(folder / "in", source="speed", columns={"key": "id"})
+    corpus = folder / "in"
+    corpus.mkdir()
+    _, total = write_speed_corpus(corpus / "speed.parquet", size)
+    source = read_parquet(corpus, source="speed", columns={"key": "id"})
     stages = compile_stages(Outputs(deduplicate(source, method=MinHash())).products)
     warm(stages)
     store, runner = Store(folder / "store"), TimedRunner()
