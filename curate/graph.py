@@ -374,7 +374,11 @@ def deduplicate(
 
     Args:
         datasets: what is compared, all with all; their order is the order of sources.
-        method: near duplicates too, as `MinHash(threshold=.8)`; None collapses equal texts only.
+        method: near duplicates too, as `MinHash(threshold=.8)`; None collapses equal texts only. With
+            `MinHash(measure="containment")` the smaller set counts: a text goes for one that holds it, or that it
+            holds. Candidates come by Jaccard similarity all the same, so such pairs are found surely only where the
+            texts are of like size: at containment .8 with probability .84 of equal sizes, .05 where one is twice as
+            large, by the default bands (`transforms.similarity.jaccard_of_containment`, `MinHash.recall`).
         within: compare only documents that agree in this column; null is a group of its own.
         prefer: who stays, by "source" (order given), "length" (code points) or a column, "-" for larger first; then
             the digest of the text, then the id.
@@ -446,13 +450,16 @@ def hold_out(
         names: of the two datasets.
 
     Raises:
-        ConfigurationError: not exactly one of `characters` and `documents`, or none at all to hold out.
+        ConfigurationError: not exactly one of `characters` and `documents`, none at all to hold out, or a method that
+            measures something else than Jaccard similarity.
     """
     if (characters is None) == (documents is None) or (characters or documents or 0) < 1:
         raise ConfigurationError("hold_out() takes characters=… or documents=…, one of them, at least 1")
     method = near_duplicates
     if method is not None and not isinstance(method, MinHash):
         method = MinHash(threshold=method)
+    if method is not None and method.measure != "jaccard":
+        raise ConfigurationError(f"hold_out() compares by Jaccard similarity: leave measure={method.measure!r} out")
     train, valid = (
         Dataset(HoldOut((dataset,), characters, documents, per, method, part), name)
         for part, name in zip(("train", "valid"), names, strict=True)

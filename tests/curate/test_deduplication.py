@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from blake3 import blake3
 
-from curate import Column, Outputs, deduplicate, exchange, field, parts, read_jsonl, read_parquet
+from curate import Column, Outputs, deduplicate, exchange, field, hold_out, parts, read_jsonl, read_parquet
 from curate import Dataset as Described
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
@@ -471,3 +471,33 @@ def test_actions_that_cannot_be_done_are_refused_before_any_work(
     with pytest.raises(ConfigurationError, match=message):
         run_on(Outputs(deduplicate(read_jsonl(tmp_path / "in", source="s"), **arguments)), tmp_path / "store")
     assert not (tmp_path / "store" / "shards").exists()
+
+
+def test_large_bucket_keeps_what_is_preferred_whatever_the_layout(tmp_path: Path) -> None:
+    """Copies of one page, each with a line of its own, in one split bucket: the first in keep order is the survivor."""
+    page = " ".join(f"w{n}" for n in range(400))
+    rows = [
+        {
+            "name": f"n{n}",
+            "text": f"{page} line {n} of {n * n}",
+            "source": "new" if n else "old",
+            "stars": n % 7,
+            "group": "a",
+        }
+        for n in range(60)
+    ]
+    method = replace(THOROUGH, cap=8)
+    for case, files in enumerate((1, 4)):
+        old, new = write_sources(tmp_path / f"in{case}", rows, files, seed=case)
+        made = run_on(Outputs(texts=deduplicate(old, new, method=method, prefer=("-stars",))), tmp_path / f"out{case}")
+        came, goes = rows_of(*stages_named(made, "read ")), verdicts(made.outputs["texts"])
+        first = came[keep_order(came, ("-stars",), ["old", "new"])[0]]
+        assert [row["id"] for row in rows_of(made.outputs["texts"])] == [first["id"]]
+        assert {verdict.survivor for verdict in goes.values()} == {first["id"]} and len(goes) == 59
+        assert made.outputs["texts"].statistics["duplicates"]["split_buckets"] > 0
+
+
+def test_hold_out_refuses_a_measure_that_it_does_not_compare_by(tmp_path: Path) -> None:
+    source = read_jsonl(tmp_path, source="s")
+    with pytest.raises(ConfigurationError, match="by Jaccard similarity: leave measure='containment' out"):
+        hold_out(source, documents=1, near_duplicates=MinHash(measure="containment"))
