@@ -57,8 +57,19 @@ class Deduplicate:
     within: str | None
     prefer: tuple[str, ...]
     max_removed: tuple[tuple[str, str], ...]  # (source, largest share as a decimal)
+    action: str = "drop"
+    keep: int = 1
+    count: str | None = None
 
-    version = 1
+    version = 2
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """What holds of the outcome, as it stands in the manifest."""
+        if self.action == "tag":
+            return ("each document tagged names one that is not, with equal text or similarity at the threshold",)
+        found = ("each document dropped names a survivor of this stage with equal text or similarity at the threshold",)
+        return found if self.keep > 1 else (*found, "no two survivors that were compared are similar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,24 +390,41 @@ def deduplicate(
     within: str | None = None,
     prefer: Sequence[str] = ("source",),
     max_removed: Mapping[str, float] | None = None,
+    action: str = "drop",
+    keep: int = 1,
+    count: str | None = None,
     name: str | None = None,
 ) -> Dataset:
     """Return the documents of all `datasets` without duplicates.
 
-    Equal texts collapse first; then, with a `method`, a document goes if its verified Jaccard similarity with one that
-    stays reaches the threshold. Each document dropped names such a survivor in the ledger.
+    Equal texts collapse first; then, with a `method`, a document goes if its verified similarity with one that stays
+    reaches the threshold. Each document dropped names such a survivor in the ledger. No two documents that stay and
+    were compared reach the threshold; that holds for `keep=1` and the action "drop" alone.
 
     Args:
         datasets: what is compared, all with all; their order is the order of sources.
-        method: near duplicates too, as `MinHash(threshold=.8)`; None collapses equal texts only.
+        method: near duplicates too, as `MinHash(threshold=.8)`; None collapses equal texts only. With
+            `MinHash(measure="containment")` the smaller set counts: a text goes for one that holds it, or that it
+            holds. Candidates come by Jaccard similarity all the same, so such pairs are found surely only where the
+            texts are of like size: at containment .8 with probability .84 of equal sizes, .05 where one is twice as
+            large, by the default bands (`transforms.similarity.jaccard_of_containment`, `MinHash.recall`).
         within: compare only documents that agree in this column; null is a group of its own.
         prefer: who stays, by "source" (order given), "length" (code points) or a column, "-" for larger first; then
             the digest of the text, then the id.
         max_removed: source → largest share of its documents that may go; more stops the run.
+        action: "drop"; or "tag": all documents stay, and the column `duplicate` has for those that "drop" would take
+            the reason, the survivor, their similarity and more as canonical JSON, as the ledger's evidence.
+        keep: a document goes if so many that stay reach the threshold with it. So each one that goes has that many
+            survivors, of which the ledger names the most similar; but of `keep=2` or more, some that stay are similar
+            to each other. Equal texts collapse to one whatever this is.
+        count: name of a column to add, as "duplicates": for each survivor how many documents went, or would go,
+            because of it, equal texts included.
         name: of the stage.
 
     Raises:
-        ConfigurationError: no dataset, a source that comes in twice or is not there, or a share outside 0 … 1.
+        ConfigurationError: no dataset, a source that comes in twice or is not there, a share outside 0 … 1, an action
+            that is none, or `keep` below 1 or without a method. A column that is there already is an error when the
+            recipe is compiled, before any work.
     """
     sources = sources_once("deduplicate", datasets)
     shares = tuple(sorted((source, str(share)) for source, share in (max_removed or {}).items()))
@@ -405,7 +433,12 @@ def deduplicate(
             raise ConfigurationError(
                 f"max_removed={{{source!r}: {share}}}: give a share 0 … 1 of one of {sorted(sources)}"
             )
-    operation = Deduplicate(tuple(datasets), method, within, tuple(prefer), shares)
+    if action not in ("drop", "tag") or keep < 1 or (keep > 1 and method is None):
+        raise ConfigurationError(
+            f'deduplicate(action={action!r}, keep={keep}): the action is "drop" or "tag", keep a number from 1 on, and '
+            "more than 1 only with a method, as equal texts collapse to one"
+        )
+    operation = Deduplicate(tuple(datasets), method, within, tuple(prefer), shares, action, keep, count)
     return Dataset(operation, name or "deduplicate")
 
 
@@ -455,13 +488,16 @@ def hold_out(
         names: of the two datasets.
 
     Raises:
-        ConfigurationError: not exactly one of `characters` and `documents`, or none at all to hold out.
+        ConfigurationError: not exactly one of `characters` and `documents`, none at all to hold out, or a method that
+            measures something else than Jaccard similarity.
     """
     if (characters is None) == (documents is None) or (characters or documents or 0) < 1:
         raise ConfigurationError("hold_out() takes characters=… or documents=…, one of them, at least 1")
     method = near_duplicates
     if method is not None and not isinstance(method, MinHash):
         method = MinHash(threshold=method)
+    if method is not None and method.measure != "jaccard":
+        raise ConfigurationError(f"hold_out() compares by Jaccard similarity: leave measure={method.measure!r} out")
     train, valid = (
         Dataset(HoldOut((dataset,), characters, documents, per, method, part), name)
         for part, name in zip(("train", "valid"), names, strict=True)

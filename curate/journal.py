@@ -55,6 +55,11 @@ class Journal:
             self._waiting.append(line.encode())
             self._flush()
 
+    def estimate(self, name: str, needs: str) -> None:
+        """Say what a stage is estimated to need, before it begins; also to who watches."""
+        self.write("estimate", name=name, needs=needs)
+        print(f"{name}: {needs}", file=sys.stderr)
+
     def job(self, name: str, total: int, missing: int, size: int) -> None:
         """Say that `missing` of `total` tasks, over `size` bytes, are run now."""
         self.write("job", job=name, total=total, missing=missing, bytes=size)

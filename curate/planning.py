@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from curate.costs import Costs, Figures, costs_of, kind_of
 from curate.datasets import Dataset
+from curate.deduplication.estimate import estimate_of
 from curate.digests import short
+from curate.graph import Deduplicate
 from curate.inputs import FileUnit, InputFile, StatIndex, list_files, units_of
 from curate.keys import Keys, reading_name
 from curate.progress import clock
@@ -63,6 +65,7 @@ class PlannedStage:
         read: bytes of input that will be read: files, or shards of the stage before it (estimated while those are not
             there).
         cost: estimate, None where none was asked for or nothing is to do.
+        needs: what a deduplication will need of memory and disk, in words; empty while its input is not there.
     """
 
     name: str
@@ -76,6 +79,7 @@ class PlannedStage:
     bytes: int = 0
     read: int = 0
     cost: Cost | None = None
+    needs: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it."""
@@ -93,7 +97,7 @@ class PlannedStage:
             parts.append(", ".join([*shards, f"{self.read:,} bytes to read"]))
         if self.cost is not None:
             parts.append(str(self.cost))
-        return [": ".join(parts), *(f"    {reason}" for reason in self.why)]
+        return [": ".join(parts), *(f"    {line}" for line in (*self.why, self.needs) if line)]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -180,6 +184,7 @@ class _Planner:
     workers: int | None
     known: dict[Stage, str | None] = field(default_factory=dict)
     shards: dict[Stage, dict[str, int] | None] = field(default_factory=dict)  # what each stage will hold: key → bytes
+    made: dict[Stage, Made] = field(default_factory=dict)  # what is there
     sizes: dict[Stage, int] = field(default_factory=dict)  # bytes of it in all, estimated where it is not there
 
     def plan(self) -> tuple[PlannedStage, ...]:
@@ -214,6 +219,7 @@ class _Planner:
 
     def _take(self, stage: Stage, made: Made) -> None:
         """Take what `stage` made already."""
+        self.made[stage] = made
         self.shards[stage], self.sizes[stage] = {}, 0
         for dataset in datasets_of([made]):
             shards = _kept(dataset)
@@ -225,7 +231,8 @@ class _Planner:
             read = sum(self.sizes[parent] for parent in stage.inputs)
             self.shards[stage], self.sizes[stage] = None, self._grown(stage, read)
             state = TO_FINISH if self.costs.begun.get(key) else TO_RUN
-            return PlannedStage(stage.name, key, state, self._why(stage), read=read, cost=self._cost(stage, read, read))
+            cost, needs = self._cost(stage, read, read), self._needs(stage)
+            return PlannedStage(stage.name, key, state, self._why(stage), read=read, cost=cost, needs=needs)
         there = finished(self.store, list(items))
         missing = {shard: size for shard, size in items.items() if shard not in there}
         self.shards[stage] = made = self._made(stage, items, there)
@@ -236,6 +243,13 @@ class _Planner:
         return PlannedStage(
             stage.name, key, state, self._why(stage), len(there), len(items), tuple(missing), read=read, cost=cost
         )
+
+    def _needs(self, stage: Stage) -> str:
+        """Return what a deduplication will need, as far as its input is there."""
+        if not isinstance(stage, WideStage) or not isinstance(stage.operation, Deduplicate):
+            return ""
+        inputs = datasets_of([self.made[parent] for parent in stage.inputs if parent in self.made])
+        return str(estimate_of(stage.operation, inputs)) if len(inputs) == len(stage.inputs) else ""
 
     def _items(self, stage: Stage) -> dict[str, int] | None:
         """Return shard key → bytes of input, or None while the input's shards are not known."""

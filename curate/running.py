@@ -211,7 +211,9 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
         elif isinstance(operation, (CutRepeats, DropEqual)):
             receipts, inner = Repetition(stage, operation, key, datasets, engine).run()
         elif isinstance(operation, Deduplicate):
-            receipts, inner = Deduplication(stage, operation, key, datasets, engine).run()
+            deduplication = Deduplication(stage, operation, key, datasets, engine)
+            engine.journal.estimate(stage.name, str(deduplication.estimate()))
+            receipts, inner = deduplication.run()
         else:
             from curate.holdout import HoldingOut
 

@@ -116,7 +116,10 @@ def _wide(operation: Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqu
     method = "equal texts" if operation.method is None else show(operation.method)
     within = f" within {operation.within}" if operation.within else ""
     limits = "".join(f", at most {share} of {source}" for source, share in operation.max_removed)
-    return f"deduplicate {method}{within}, preferring {', '.join(operation.prefer)}{limits}"
+    verb = "deduplicate" if operation.action == "drop" else "tag duplicates by"
+    more = f", keeping {operation.keep}" if operation.keep > 1 else ""
+    more += f", counting {operation.count}" if operation.count else ""
+    return f"{verb} {method}{within}, preferring {', '.join(operation.prefer)}{limits}{more}"
 
 
 def _repeats(operation: CutRepeats | DropEqual) -> str:

@@ -80,6 +80,9 @@ MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqua
 
 NO_COLUMNS: Final = pa.schema([])
 
+DUPLICATE: Final = pa.field("duplicate", pa.large_string())
+"""What `deduplicate(action="tag")` writes: the evidence as canonical JSON, null for what would stay."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stages:
@@ -145,6 +148,8 @@ class _Compiler:
         forbids = frozenset[str]().union(*(stage.forbids for stage in inputs))
         if isinstance(operation, Group):
             schema = merged_schema(schema)
+        if isinstance(operation, Deduplicate):
+            schema = told_schema(name, operation, schema)
         given = schema if isinstance(operation, MAKES_DATASETS) else NO_COLUMNS
         return self._add(WideStage(name, operation, inputs, given, sources, forbids))
 
@@ -285,6 +290,23 @@ def merged_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([column if column.name in BASE.names else column.with_nullable(True) for column in schema])
 
 
+def told_schema(name: str, operation: Deduplicate, schema: pa.Schema) -> pa.Schema:
+    """Return `schema` with the columns that `operation` adds, before `extra`.
+
+    Raises:
+        ConfigurationError: there is a column of that name already.
+    """
+    added = [DUPLICATE] if operation.action == "tag" else []
+    added += [pa.field(operation.count, pa.int64(), nullable=False)] if operation.count else []
+    names = [*schema.names, *(column.name for column in added)]
+    if clashing := sorted({name for name in names if names.count(name) > 1}):
+        raise ConfigurationError(
+            f"{name} is to add the column {clashing[0]!r}, which the documents have already: give another name, as "
+            f'deduplicate(…, count="{clashing[0]}_2"), or tag once'
+        )
+    return pa.schema([*(f for f in schema if f.name != EXTRA.name), *added, schema.field(EXTRA.name)])
+
+
 def joined_schema(name: str, schema: pa.Schema, other: pa.Schema, columns: Sequence[tuple[str, str]]) -> pa.Schema:
     """Return `schema` with `columns` (our name, its name in `other`), all nullable, before `extra`.
 
@@ -344,7 +366,9 @@ def fit_to(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def describe_stage(stage: Stage) -> dict[str, Any]:
     """Return the configuration of `stage` as it stands in its manifest."""
     if isinstance(stage, WideStage):
-        return {"operation": VERBS[type(stage.operation)], **without_inputs(stage.operation)}
+        described = {"operation": VERBS[type(stage.operation)], **without_inputs(stage.operation)}
+        promises = stage.operation.promises if isinstance(stage.operation, Deduplicate) else ()
+        return {**described, "promises": list(promises)} if promises else described
     reader = None if stage.reader is None else describe(stage.reader)
     return {"operation": "documents", "reader": reader, "steps": [_described_step(step) for step in stage.steps]}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,13 +21,15 @@ from curate.kept import Kept
 from curate.readers.chunks import build_rows
 from curate.samples import Samples
 from curate.stages import DocumentStage, Stages, Wide, WideStage
-from transforms.duplicates import jaccard_pairs, split_buckets, survivors, text_digests
+from transforms.components import components
+from transforms.duplicates import split_buckets, survivors, text_digests
 from transforms.hold_out import index_sets, nearest
-from transforms.minhash import MinHash, band_keys, scoped_keys, shingle_sets, split_keys
+from transforms.minhash import MinHash, band_keys, first_bands, scoped_keys, sets_of, split_keys
 from transforms.order_key import order_keys
 from transforms.outcome import Outcome, Transform, kept
 from transforms.parts import RepeatedParts, cut_parts, find_parts
 from transforms.schema import documents
+from transforms.similarity import edges
 from transforms.substrings import RepeatedSpans, anchors, cut_spans, windows
 from transforms.text_columns import first_difference
 from transforms.user_function import EditText, KeepIf
@@ -119,7 +122,7 @@ def _warm_wide(operation: Wide) -> None:
     elif isinstance(operation, CutRepeats):
         _warm_repeats(operation.what)
     elif isinstance(operation, HoldOut) and operation.method is not None:
-        sets = shingle_sets(pa.array([TEXT], pa.large_string()), operation.method.ngram)
+        sets = sets_of(pa.array([TEXT], pa.large_string()), operation.method)
         nearest(index_sets(sets, operation.method.ratio), sets)
 
 
@@ -152,5 +155,8 @@ def _warm_minhash(method: MinHash) -> None:
     rows, documents = np.zeros(2, np.uint64), np.arange(2, dtype=np.int64)
     split_buckets(rows, split_keys(keys)[:, 0], rows, documents, method.cap)
     a, b = documents[:1], documents[1:]
-    intersection, union = jaccard_pairs(shingle_sets(text, method.ngram), a, b)
-    survivors(documents, a, b, intersection, union)
+    sets = sets_of(text, method)
+    found = edges(sets, a, b, Fraction(1, 100), method.measure)
+    first_bands(sets, a, b, method)
+    components(a, b)
+    survivors(documents, a, b, found.shared, found.whole)

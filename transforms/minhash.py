@@ -172,9 +172,7 @@ def band_keys(text: pa.LargeStringArray, minhash: MinHash, left_out: Hashes = NO
     The band's index is part of the key, so keys of all bands can be exchanged together. Texts of no bytes get the keys
     of the empty set: drop them before. `left_out` are shingles that do not count, as in `shingle_sets`.
     """
-    a, b = permutations(minhash)
-    spare = -len(a) % _LANES
-    a, b = np.concatenate([a, np.ones(spare, np.uint32)]), np.concatenate([b, np.zeros(spare, np.uint32)])
+    a, b = _whole_lanes(*permutations(minhash))
     keys, table = np.empty((len(text), minhash.bands), np.uint64), membership(left_out)
     scale = np.int64(minhash.ngram), np.int64(minhash.rows)
     for first, last in portions(text, PORTION):
@@ -194,11 +192,7 @@ def signatures(text: pa.LargeStringArray, minhash: MinHash, left_out: Hashes = N
 
     The share of equal values estimates Jaccard without bias, with variance J(1 - J) / (bands · rows).
     """
-    a, b = permutations(minhash)
-    sets = sets_of(text, minhash, left_out)
-    values = np.empty((len(text), len(a)), np.uint32)
-    _signatures(sets.offsets, sets.values, a, b, values)
-    return values
+    return _values_of(sets_of(text, minhash, left_out), np.arange(len(text)), minhash)
 
 
 def first_bands(sets: Sets, a: Indices, b: Indices, minhash: MinHash) -> Indices:
@@ -207,16 +201,26 @@ def first_bands(sets: Sets, a: Indices, b: Indices, minhash: MinHash) -> Indices
     A function of the two sets, so nothing has to be carried from bucket to verdict. For edges, not for all candidates:
     it costs 120 functions for each shingle of a document that occurs in `a` or `b`.
     """
-    functions = permutations(minhash)
     documents, local = np.unique(np.concatenate([a, b]), return_inverse=True)
-    values = np.empty((len(documents), minhash.bands * minhash.rows), np.uint32)
-    for row, document in enumerate(documents.tolist()):
-        bounds = sets.offsets[document : document + 2]
-        _signatures(bounds, sets.values, *functions, values[row : row + 1])
+    values = _values_of(sets, documents, minhash)
     left, right = local.reshape(-1)[: len(a)], local.reshape(-1)[len(a) :]
     shape = len(a), minhash.bands, minhash.rows
     agree = (values[left] == values[right]).reshape(shape).all(axis=2)
     return np.where(agree.any(axis=1), agree.argmax(axis=1), -1).astype(np.int64)
+
+
+def _whole_lanes(a: Values, b: Values) -> tuple[Values, Values]:
+    """Return the functions and as many more as fill `_LANES`."""
+    spare = -len(a) % _LANES
+    return np.concatenate([a, np.ones(spare, np.uint32)]), np.concatenate([b, np.zeros(spare, np.uint32)])
+
+
+def _values_of(sets: Sets, documents: Indices, minhash: MinHash) -> Values:
+    """Return the MinHash values of some of the sets."""
+    functions = _whole_lanes(*permutations(minhash))
+    values = np.empty((len(documents), len(functions[0])), np.uint32)
+    _signatures(sets.offsets, sets.values, documents, *functions, values)
+    return np.ascontiguousarray(values[:, : minhash.bands * minhash.rows])
 
 
 def split_keys(keys: Hashes) -> Hashes:
@@ -349,13 +353,14 @@ def _band_keys(
 
 
 @kernel
-def _signatures(offsets: Offsets, values: Hashes, a: Values, b: Values, out: Values) -> None:
-    for d in range(out.shape[0]):
-        for k in range(a.shape[0]):
-            least = _MOST
-            for i in range(offsets[d], offsets[d + 1]):
-                least = min(least, np.uint32(a[k] * np.uint32(values[i] >> _HALF) + b[k]))
-            out[d, k] = least
+def _signatures(offsets: Offsets, values: Hashes, documents: Indices, a: Values, b: Values, out: Values) -> None:
+    x = np.empty(_BLOCK, np.uint32)
+    for d in range(documents.shape[0]):
+        first, end = offsets[documents[d]], offsets[documents[d] + 1]
+        out[d, :] = _MOST
+        for start in range(first, end, _BLOCK):
+            count = np.int64(end - start if end - start < _BLOCK else _BLOCK)
+            _lower_minima(x[: _narrow(values[start:end], count, x)], a, b, out[d])
 
 
 @kernel

@@ -1,18 +1,20 @@
 """Deduplication over shards: the choreography. The arithmetic is in `transforms.minhash` and `transforms.duplicates`.
 
-    digests     per shard       text digest, keep order       → by digest
+    digests     per shard       text digest, keep order       → by digest; first and last keep order → together
     exact       per partition   of equal texts one stays      → what goes, by shard; and by the survivor's shard
+    span        once            first and last keep order of all
     bands       per shard       band keys of those that stay  → by bucket
     candidates  per partition   pairs that share a bucket     → by pair
     pairs       per partition   each pair once                → by owner; documents that are needed, by shard
     shingles    per shard       shingle sets of candidates    → by owner
-    verify      per partition   exact Jaccard of all pairs    → edges
+    verify      per partition   exact similarity of all pairs → edges
     decide      once            the sequential rule in keep order over all edges  → by shard
+                (above `MAX_COMPONENT_EDGES` per partition of components: `curate.deduplication.components`)
     resolve     per partition   equal texts of what goes      → by shard
     apply       per shard       what stays, and the ledger
 
 Arrows are exchanges (`curate.regroup`). Memory: tasks stream, whatever the size of shards and partitions, but for
-these: a bucket with its pairs in `candidates`, all edges in `decide` (228 bytes each), near duplicates of a partition
+these: a bucket with its pairs in `candidates`, the edges in `decide` (228 bytes each), near duplicates of a partition
 in `resolve`, what goes of a shard in `apply`.
 """
 
@@ -21,18 +23,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 from curate import exchange
 from curate.accounting import ConservationError
 from curate.datasets import Dataset
+from curate.deduplication import plan as constants
 from curate.deduplication.apply import ApplyJob
-from curate.deduplication.decide import DecideJob, ResolveJob, near_exchange
+from curate.deduplication.components import (
+    HALVES,
+    LabelJob,
+    LinksJob,
+    StarJob,
+    edges_exchange,
+    links_exchange,
+    rooted_edges_exchange,
+    rooted_orders_exchange,
+)
+from curate.deduplication.decide import DecideComponentsJob, DecideJob, ResolveJob, near_exchange
+from curate.deduplication.estimate import Estimate, estimate_of
 from curate.deduplication.exact import (
     DigestsJob,
     ExactJob,
+    SpanJob,
+    because_exchange,
     digests_exchange,
     gone_exchange,
     keepers_exchange,
+    span_exchange,
     verdicts_exchange,
 )
 from curate.deduplication.pairs import (
@@ -67,6 +85,10 @@ class Deduplication:
     inputs: tuple[Dataset, ...]
     engine: RunsJobs
 
+    def estimate(self) -> Estimate:
+        """Return what it will need of memory and disk, from the rows and bytes of its input."""
+        return estimate_of(self.operation, self.inputs)
+
     def run(self) -> tuple[Receipts, list[Receipts]]:
         """Return the receipts of the output's shards, and those of the tasks in between.
 
@@ -79,7 +101,8 @@ class Deduplication:
             verdicts = made.regroup("exact", made.plan.digest_partitions, verdicts_exchange)
         else:
             verdicts = made.near()
-        job = ApplyJob(made.plan, verdicts, self.stage.name, self.stage.forbids)
+        because = made.because() if made.plan.count else None
+        job = ApplyJob(made.plan, verdicts, because, self.stage.name, self.stage.forbids)
         units = range(len(made.plan.shards))
         items = [Item(made.plan.task_key("apply", unit), f"apply {unit}", unit) for unit in units]
         receipts = self.engine.receipts(job, items)
@@ -100,6 +123,11 @@ class Deduplication:
             operation.method,
             self.stage.schema,
             exchange.LIMITS,
+            operation.keep,
+            operation.action,
+            operation.count,
+            max_component_edges=constants.MAX_COMPONENT_EDGES,
+            held_edges=constants.HELD_EDGES,
         )
 
     def _check_removed(self, receipts: Receipts) -> None:
@@ -134,6 +162,7 @@ class _Making:
         """Find near duplicates too, and return all verdicts."""
         plan, buckets, shards = self.plan, self.plan.bucket_partitions, len(self.plan.shards)
         self.exact()
+        self.tasks("span", SpanJob(plan, self.regroup("digests", shards, span_exchange)), 1)
         self.tasks("bands", BandsJob(plan, self.regroup("exact", plan.digest_partitions, gone_exchange)), shards)
         self.tasks("candidates", CandidatesJob(plan, self.regroup("bands", shards, bands_exchange)), buckets)
         self.tasks("pairs", PairsJob(plan, self.regroup("candidates", buckets, pairs_exchange)), buckets)
@@ -141,11 +170,45 @@ class _Making:
         owned, sets = self.regroup("pairs", buckets, owned_exchange), self.regroup("shingles", shards, sets_exchange)
         verified = self.tasks("verify", VerifyJob(plan, owned, sets), buckets)
         edges = verified.statistics().get("duplicates", {"edges": 0})["edges"]
-        self.tasks("decide", DecideJob(plan, self.regroup("shingles", shards, candidates_exchange), edges), 1)
+        near = self.decide(self.regroup("shingles", shards, candidates_exchange), edges)
         keepers = self.regroup("exact", plan.digest_partitions, keepers_exchange)
-        resolve = ResolveJob(plan, keepers, self.regroup("decide", 1, near_exchange))
-        self.tasks("resolve", resolve, plan.shard_partitions)
+        self.tasks("resolve", ResolveJob(plan, keepers, near), plan.shard_partitions)
         return self.regroup("resolve", plan.shard_partitions, verdicts_exchange)
+
+    def because(self) -> Regrouped:
+        """Return the survivors of all verdicts."""
+        if self.plan.method is None:
+            return self.regroup("exact", self.plan.digest_partitions, because_exchange)
+        return self.regroup("resolve", self.plan.shard_partitions, because_exchange)
+
+    def decide(self, orders: Regrouped, edges: int) -> Regrouped:
+        """Return the near duplicates that go: in one task, or by component where there are too many `edges`."""
+        plan = self.plan
+        if edges <= plan.max_component_edges:
+            self.tasks("decide", DecideJob(plan, orders, edges), 1)
+            return self.regroup("decide", 1, near_exchange)
+        nodes, roots = plan.bucket_partitions, plan.root_partitions(edges)
+        links = self.stars()
+        label = LabelJob(plan, links, self.regroup("links", nodes, edges_exchange), orders, edges)
+        self.tasks("label", label, nodes)
+        rooted = self.regroup("label", nodes, partial(rooted_edges_exchange, edges=edges))
+        ranked = self.regroup("label", nodes, partial(rooted_orders_exchange, edges=edges))
+        self.tasks("decide components", DecideComponentsJob(plan, rooted, ranked), roots)
+        return self.regroup("decide components", roots, near_exchange)
+
+    def stars(self) -> Regrouped:
+        """Return final links: from each document with an edge to the least of its component, and back."""
+        nodes, step, changed = self.plan.bucket_partitions, 0, True
+        self.tasks("links", LinksJob(self.plan), nodes)
+        links = self.regroup("links", nodes, links_exchange)
+        while changed:
+            changed = False
+            for half in HALVES:
+                receipts = self.tasks(f"star {step}", StarJob(self.plan, links, half, step), nodes)
+                changed |= receipts.statistics()["duplicates"]["relinked"] > 0
+                links = self.regroup(f"star {step}", nodes, partial(links_exchange, step=step + 1))
+                step += 1
+        return links
 
     def tasks(self, task: str, job: Job, units: int) -> Receipts:
         """Run the tasks of one kind."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +16,14 @@ from curate.deduplication.plan import VERDICTS, Plan, cursor_of, not_empty
 from curate.documents import DocumentJob, ShardUnit
 from curate.jobs import Item, Resources
 from curate.regroup import Regrouped
-from curate.stages import fit_to
+from curate.stages import DUPLICATE, fit_to
 from curate.store import Store
 from transforms.exact import decimal_text
 from transforms.outcome import Outcome, canonical_json, kept
+from transforms.similarity import Measure
 
-STEP = "deduplicate"
+STEP: Final = "deduplicate"
+MEASURES: Final[Mapping[Measure, str]] = {"jaccard": "Jaccard similarity", "containment": "containment"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class ApplyJob:
 
     plan: Plan
     verdicts: Regrouped
+    because: Regrouped | None
     name: str
     forbids: frozenset[str]
 
@@ -44,9 +48,27 @@ class ApplyJob:
 
     def run(self, item: Item) -> int:
         """Publish what stays of shard `item.unit`, and return how many documents it had."""
-        step = Step(STEP, DropListed(*listed(self.plan, self.verdicts, item.unit), self._threshold(), self.plan.schema))
+        measure: Measure = "jaccard" if self.plan.method is None else self.plan.method.measure
+        listing = listed(self.plan, self.verdicts, item.unit)
+        told = Told(listing, self._survivors(item.unit), self._threshold(), measure)
+        action = TagListed if self.plan.action == "tag" else DropListed
+        step = Step(STEP, action(told, self.plan.count, self.plan.schema))
         job = DocumentJob(self.store, self.name, None, (step,), self.plan.schema, self.forbids)
         return job.run(Item(item.key, item.label, ShardUnit(self.plan.shards[item.unit])))
+
+    def _survivors(self, shard: int) -> Survivors:
+        """Return the documents of `shard` because of which others go, and how many those are."""
+        if self.because is None:
+            return np.empty(0, "S16"), np.empty(0, np.int64)
+        cursor, ids, counts = cursor_of(self.plan, self.because, shard), [np.empty(0, "S16")], [np.empty(0, np.int64)]
+        for batch, refs in self.plan.batches(shard, "id"):
+            rows = cursor.below(int(refs[-1]) + 1).column("because").to_numpy() - refs[0]
+            mine, found = np.unique(rows, return_counts=True)
+            ids.append(_bytes(batch.column("id"))[mine])
+            counts.append(found)
+        names, sizes = np.concatenate(ids), np.concatenate(counts)
+        order = np.argsort(names, kind="stable")
+        return names[order], sizes[order]
 
     def _threshold(self) -> str:
         return "< 1" if self.plan.method is None else f"< {decimal_text(self.plan.method.ratio)}"
@@ -70,13 +92,91 @@ def _bytes(ids: pa.Array) -> npt.NDArray[np.bytes_]:
     return np.asarray(data)
 
 
+Survivors = tuple[npt.NDArray[np.bytes_], npt.NDArray[np.int64]]
+"""Ids, sorted, and how many documents go because of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is known of a shard: ids of the documents that go, sorted, with their verdicts; and survivors."""
+
+    listing: tuple[npt.NDArray[np.bytes_], pa.Table]
+    survivors: Survivors
+    threshold: str
+    measure: Measure
+
+    def verdicts(self, batch: pa.RecordBatch) -> dict[int, dict[str, Any]]:
+        """Return row → why it goes, for those rows of `batch` that go."""
+        place, found = _places(self.listing[0], batch)
+        found &= (full := not_empty(batch.column("text")))
+        rows = np.flatnonzero(found)
+        verdicts = self.listing[1].take(pa.array(place[rows])).to_pylist()
+        why = {row: self._verdict(verdict) for row, verdict in zip(rows.tolist(), verdicts, strict=True)}
+        empty = {row: {"reason": "empty text"} for row in np.flatnonzero(~full).tolist()}
+        return dict(sorted((why | empty).items()))
+
+    def counted(self, batch: pa.RecordBatch, column: str | None) -> pa.RecordBatch:
+        """Return `batch` with the `column` that counts what goes because of each document."""
+        if column is None:
+            return batch
+        place, found = _places(self.survivors[0], batch)
+        counts = np.zeros(len(batch), np.int64)
+        counts[found] = self.survivors[1][place[found]]
+        return batch.append_column(pa.field(column, pa.int64()), pa.array(counts))
+
+    def _verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        near = row["shared"] is not None
+        band = f'"band":{row["band"]},' if near else ""  # canonical JSON; thousands of rows, so written at once
+        equal = f'"equal_to":"{row["equal_to"].hex()}",' if row["equal_to"] is not None else ""
+        return {
+            "reason": "near duplicate" if near else "equal text",
+            "measure": MEASURES[self.measure],
+            "numerator": row["shared"] if near else 1,
+            "denominator": row["whole"] if near else 1,
+            "threshold": self.threshold if near else "< 1",
+            "evidence": f'{{{band}{equal}"survivor":"{row["survivor"].hex()}"}}',
+        }
+
+
+def _places(ids: npt.NDArray[np.bytes_], batch: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return where the documents of `batch` stand in `ids`, which are sorted, and which are there."""
+    mine = _bytes(batch.column("id"))
+    place = np.searchsorted(ids, mine)
+    found = place < len(ids)
+    found[found] = ids[place[found]] == mine[found]
+    return place, found
+
+
+@dataclass(frozen=True, slots=True)
+class TagListed:
+    """Keeps all documents and says in the column `duplicate` why some would go."""
+
+    told: Told
+    count: str | None
+    schema: pa.Schema
+    version: ClassVar[int] = 1
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of kept rows."""
+        return self.schema
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Tag what is listed."""
+        tags: list[str | None] = [None] * len(batch)
+        for row, verdict in self.told.verdicts(batch).items():
+            evidence = json.loads(verdict.pop("evidence", "{}"))
+            tags[row] = canonical_json({**verdict, **evidence})
+        tagged = batch.append_column(DUPLICATE, pa.array(tags, DUPLICATE.type))
+        return kept(fit_to(self.told.counted(tagged, self.count), self.schema))
+
+
 @dataclass(frozen=True, slots=True)
 class DropListed:
-    """Drops the documents `ids`, to which `verdicts` say why, and empty texts; gives rows the columns of `schema`."""
+    """Drops the documents that are listed, and empty texts; gives rows the columns of `schema`."""
 
-    ids: npt.NDArray[np.bytes_]
-    verdicts: pa.Table
-    threshold: str
+    told: Told
+    count: str | None
     schema: pa.Schema
     version: ClassVar[int] = 1
     libraries: ClassVar[tuple[str, ...]] = ()
@@ -87,27 +187,11 @@ class DropListed:
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Drop what is listed."""
-        ids, stays = _bytes(batch.column("id")), not_empty(batch.column("text"))
-        place = np.searchsorted(self.ids, ids)
-        found = place < len(self.ids)
-        found[found] = self.ids[place[found]] == ids[found]
-        dropped = []
-        names = batch.column("id").filter(pa.array(found | ~stays)).to_pylist()
-        for name, row in zip(names, np.flatnonzero(found | ~stays).tolist(), strict=True):
-            verdict = {"reason": "empty text"}
-            if stays[row]:
-                verdict = self._verdict(self.verdicts.slice(int(place[row]), 1).to_pylist()[0])
-            dropped.append({"id": name, "transform": STEP, **verdict})
-        return kept(fit_to(batch.filter(pa.array(stays & ~found)), self.schema), dropped=dropped)
-
-    def _verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        near = row["intersection"] is not None
-        further = {"equal_to": row["equal_to"].hex()} if row["equal_to"] is not None else {}
-        return {
-            "reason": "near duplicate" if near else "equal text",
-            "measure": "Jaccard similarity",
-            "numerator": row["intersection"] if near else 1,
-            "denominator": row["union"] if near else 1,
-            "threshold": self.threshold if near else "< 1",
-            "evidence": canonical_json({"survivor": row["survivor"].hex(), **further}),
-        }
+        why, stays = self.told.verdicts(batch), np.ones(len(batch), np.bool_)
+        stays[list(why)] = False
+        names = batch.column("id").filter(pa.array(~stays)).to_pylist()
+        dropped = [
+            {"id": name, "transform": STEP, **verdict} for name, verdict in zip(names, why.values(), strict=True)
+        ]
+        stay = self.told.counted(batch.filter(pa.array(stays)), self.count)
+        return kept(fit_to(stay, self.schema), dropped=dropped)

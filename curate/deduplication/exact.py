@@ -9,9 +9,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from curate.deduplication.plan import DIGESTS, GONE, KEEPERS, LEADING, VERDICTS, Plan, Refs, not_empty
+from curate.deduplication.plan import BECAUSE, DIGESTS, GONE, KEEPERS, SPAN, TEXTS, VERDICTS, Plan, Refs, not_empty
 from curate.exchange import partition_of
 from curate.jobs import Item, Resources, Spooled, publish_files
 from curate.regroup import Collector, Exchange, Regrouped
@@ -24,6 +26,11 @@ from transforms.order_key import order_keys
 def digests_exchange(plan: Plan) -> Exchange:
     """Return the regrouping of all texts by digest."""
     return plan.exchange("digests", DIGESTS, ("digest", "group", "order"), plan.digest_partitions)
+
+
+def span_exchange(plan: Plan) -> Exchange:
+    """Return the first and last keep order of each shard: one partition."""
+    return plan.exchange("span", SPAN, ("lowest",), 1)
 
 
 def gone_exchange(plan: Plan) -> Exchange:
@@ -39,6 +46,16 @@ def keepers_exchange(plan: Plan) -> Exchange:
 def verdicts_exchange(plan: Plan) -> Exchange:
     """Return the regrouping of all that goes, by shard."""
     return plan.exchange("verdicts", VERDICTS, ("ref",), plan.shard_partitions)
+
+
+def because_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of survivors by shard, a row for each document that goes because of them."""
+    return plan.exchange("because", BECAUSE, ("because",), plan.shard_partitions)
+
+
+def verdict_exchanges(plan: Plan) -> list[Exchange]:
+    """Return what verdicts go to: the shard of the document that goes and, where that is counted, of the survivor."""
+    return [verdicts_exchange(plan)] + ([because_exchange(plan)] if plan.count else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +77,76 @@ class DigestsJob:
 
     def run(self, item: Item) -> int:
         """Publish the digests of shard `item.unit` and return its rows."""
-        exchange, leading = digests_exchange(self.plan), []
-        with exchange.collect() as found, self.store.spool() as path:
+        exchange, spans, texts, span = digests_exchange(self.plan), span_exchange(self.plan), [], Span()
+        with exchange.collect(2) as found, spans.collect(2) as ends, self.store.spool() as path:
             for batch, refs in self.plan.ordered(item.unit):
                 digests = text_digests(batch.column("text"))
-                numbers = leading_bits(digests)
-                leading.append(pa.record_batch([pa.array(numbers)], schema=LEADING))
+                texts.append(pa.record_batch([digests], schema=TEXTS))
                 there = not_empty(batch.column("text"))
                 rows = self._rows(batch, digests, refs).filter(pa.array(there))
-                found.add(rows, partition_of(numbers[there], exchange.partitions))
-            written = write_parquet(path, leading, LEADING)
-            files: dict[str, Spooled] = {exchange.file: found.finish(), "leading.parquet": (path, written.rows)}
-            publish_files(self.store, item, self.name, files, {})
+                found.add(rows, partition_of(leading_bits(digests)[there], exchange.partitions))
+                span.add(rows.column("order"), rows.column("order"))
+            ends.add(span.rows(), np.zeros(span.rows().num_rows, np.int64))
+            written = write_parquet(path, texts, TEXTS)
+            files: dict[str, Spooled] = {made.exchange.file: made.finish() for made in (found, ends)}
+            publish_files(self.store, item, self.name, {**files, "texts.parquet": (path, written.rows)}, {})
         return written.rows
 
     def _rows(self, batch: pa.RecordBatch, digests: pa.Array, refs: Refs) -> pa.RecordBatch:
         orders = order_keys(batch, self.plan.prefer, self.plan.sources, digests)
         columns = [digests, self.plan.groups(batch), orders, pa.array(refs)]
         return pa.RecordBatch.from_arrays(columns, schema=DIGESTS)
+
+
+class Span:
+    """The first and the last of keep orders."""
+
+    def __init__(self) -> None:
+        self._ends: tuple[bytes, bytes] | None = None
+
+    def add(self, lowest: pa.Array, highest: pa.Array) -> None:
+        """Take these into account."""
+        if not len(lowest):
+            return
+        first, last = pc.min(lowest).as_py(), pc.max(highest).as_py()
+        if self._ends is not None:
+            first, last = min(first, self._ends[0]), max(last, self._ends[1])
+        self._ends = first, last
+
+    def rows(self) -> pa.RecordBatch:
+        """Return a row of `SPAN`, or none."""
+        ends = [] if self._ends is None else [dict(zip(SPAN.names, self._ends, strict=True))]
+        return pa.RecordBatch.from_pylist(ends, SPAN)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanJob:
+    """Once: the first and the last keep order of all documents."""
+
+    plan: Plan
+    spans: Regrouped
+    name: str = "deduplicate: keep order"
+
+    @property
+    def store(self) -> Store:
+        """The store of the plan."""
+        return self.plan.store
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.resources
+
+    def run(self, item: Item) -> int:
+        """Publish both, and return how many shards there are."""
+        span, count = Span(), 0
+        for batch in self.spans.batches(0):
+            span.add(batch.column("lowest"), batch.column("highest"))
+            count += batch.num_rows
+        with self.store.spool() as path:
+            written = write_parquet(path, [span.rows()], SPAN)
+            publish_files(self.store, item, self.name, {"span.parquet": (path, written.rows)}, {})
+        return count
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +173,7 @@ class ExactJob:
 
     def run(self, item: Item) -> int:
         """Publish the equal texts of partition `item.unit`, and return how many rows were looked at."""
-        wanted = [verdicts_exchange(self.plan)]
+        wanted = verdict_exchanges(self.plan)
         if self.plan.method is not None:
             wanted = [gone_exchange(self.plan), keepers_exchange(self.plan)]
         texts, rows = EqualTexts(), 0
@@ -121,13 +190,13 @@ class ExactJob:
 
     def _collect(self, collector: Collector, found: pa.RecordBatch) -> None:
         schema = collector.exchange.schema
+        refs = found.column("ref" if schema in (VERDICTS, GONE) else "keeper")
         if schema == VERDICTS:
-            nulls = [pa.nulls(found.num_rows, schema.field(name).type) for name in schema.names[2:]]
-            columns = [found.column("ref"), found.column("keeper_id"), *nulls]
+            nulls = [pa.nulls(found.num_rows, schema.field(name).type) for name in schema.names[3:]]
+            columns = [found.column("ref"), found.column("keeper"), found.column("keeper_id"), *nulls]
         else:
-            columns = [found.column(name) for name in schema.names]
-        refs = found.column("keeper" if schema == KEEPERS else "ref").to_numpy()
-        collector.add(pa.RecordBatch.from_arrays(columns, schema=schema), self.plan.by_shard(refs))
+            columns = [refs] if schema == BECAUSE else [found.column(name) for name in schema.names]
+        collector.add(pa.RecordBatch.from_arrays(columns, schema=schema), self.plan.by_shard(refs.to_numpy()))
 
 
 def _gone(texts: EqualTexts, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -11,14 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from curate.deduplication.plan import BANDS, PAIRS, WANTED, Plan, Refs, cursor_of, not_empty
+from curate.deduplication.plan import BANDS, PAIRS, SPAN, TEXTS, WANTED, Plan, Refs, cursor_of, not_empty
 from curate.exchange import partition_of
 from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Exchange, Regrouped
 from curate.store import Store
-from transforms.duplicates import split_buckets
+from transforms.duplicates import common_prefix, order_prefixes, split_buckets
 from transforms.minhash import band_keys, scoped_keys, split_keys
-from transforms.order_key import group_hashes
+from transforms.order_key import group_hashes, order_keys
 
 PAIRS_AT_ONCE: Final = 4 << 20
 """Cost of the whole buckets that are paired at a time, in pairs: a constant of the format, as it decides on owners."""
@@ -70,25 +70,35 @@ class BandsJob:
     def run(self, item: Item) -> int:
         """Publish the band keys of shard `item.unit` and return its rows."""
         exchange, gone, rows = bands_exchange(self.plan), cursor_of(self.plan, self.gone, item.unit), 0
-        leading = pq.read_table(self.plan.file("digests", item.unit, "leading.parquet")).column("leading").to_numpy()
+        texts = pq.read_table(self.plan.file("digests", item.unit, "texts.parquet"), schema=TEXTS)
+        digests, skipped = texts.column("digest").combine_chunks(), self._skipped()
         with exchange.collect() as found:
-            for batch, refs in self.plan.batches(item.unit, "text", self.plan.within):
+            for batch, refs in self.plan.ordered(item.unit):
                 stays = not_empty(batch.column("text"))
                 stays[gone.below(int(refs[-1]) + 1).column("ref").to_numpy() - refs[0]] = False
-                bands = self._bands(batch.filter(pa.array(stays)), leading[rows : rows + len(refs)][stays], refs[stays])
+                mine = pa.array(stays)
+                bands = self._bands(
+                    batch.filter(mine), digests[rows : rows + len(refs)].filter(mine), refs[stays], skipped
+                )
                 found.add(bands, partition_of(bands.column("bucket").to_numpy(), exchange.partitions))
                 rows += len(refs)
             publish_files(self.store, item, self.name, {exchange.file: found.finish()}, {})
         return rows
 
-    def _bands(self, batch: pa.RecordBatch, leading: npt.NDArray[np.uint64], refs: Refs) -> pa.RecordBatch:
-        minhash = self.plan.minhash
+    def _skipped(self) -> int:
+        """Return how many bytes all keep orders begin with in common."""
+        ends = pq.read_table(self.plan.file("span", 0, "span.parquet"), schema=SPAN).to_pylist()
+        return common_prefix(ends[0]["lowest"], ends[0]["highest"]) if ends else 0
+
+    def _bands(self, batch: pa.RecordBatch, digests: pa.Array, refs: Refs, skipped: int) -> pa.RecordBatch:
+        minhash, plan = self.plan.minhash, self.plan
+        order = order_prefixes(order_keys(batch, plan.prefer, plan.sources, digests), skipped, digests)
         keys = band_keys(batch.column("text"), minhash)
         splits = split_keys(keys)
         if self.plan.within is not None:
             keys = scoped_keys(keys, group_hashes(batch.column(self.plan.within)))
         bands = minhash.bands
-        arrays = [keys.reshape(-1), splits.reshape(-1), np.repeat(leading, bands), np.repeat(refs, bands)]
+        arrays = [keys.reshape(-1), splits.reshape(-1), np.repeat(order, bands), np.repeat(refs, bands)]
         return pa.RecordBatch.from_arrays([pa.array(array) for array in arrays], schema=BANDS)
 
 
@@ -96,7 +106,8 @@ class BandsJob:
 class CandidatesJob:
     """Per partition of buckets: the pairs that share one, by pair.
 
-    Buckets stream by; one is held whole, with its pairs: 60 bytes a row and 40 a pair, at most `cap` / 2 pairs a row.
+    Buckets stream by; one is held whole, with its pairs: 60 bytes a row and 40 a pair, at most `cap` / 2 pairs a row,
+    or `cap` / 32 + 2 where it is split.
     """
 
     plan: Plan
@@ -142,7 +153,7 @@ def whole_buckets(batches: Iterator[pa.RecordBatch], cap: int, cost: int) -> Ite
         buckets = whole.column("bucket").to_numpy()
         ends = np.flatnonzero(buckets[1:] != buckets[:-1]) + 1  # of all but the last, which may go on
         sizes = np.diff(ends, prepend=0)
-        costs = np.cumsum(sizes * np.maximum(ROW_COST, np.minimum(sizes, cap) // 2))
+        costs = np.cumsum(sizes * np.maximum(ROW_COST, np.where(sizes > cap, cap // 32 + 2, sizes // 2)))
         start = before = 0
         while (last := int(np.searchsorted(costs, before + cost))) < len(costs):
             yield whole.slice(start, int(ends[last]) - start)
@@ -162,6 +173,11 @@ def owners(a: Refs, b: Refs) -> Refs:
     first, second = local[: len(a)], local[len(a) :]
     np.minimum.at(least, second, first)
     return np.asarray(names[least[first]], np.int64)
+
+
+def by_node(refs: Refs, partitions: int) -> Refs:
+    """Return the partition of each document among `partitions` of like size."""
+    return partition_of(_pair_hash(refs, refs), partitions)
 
 
 def _pair_hash(a: Refs, b: Refs) -> npt.NDArray[np.uint64]:
@@ -201,7 +217,7 @@ class PairsJob:
                 last = (int(a[-1]), int(b[-1]))
                 rows = batch.filter(pa.array(new))
                 owner = rows.column("owner").to_numpy()
-                partition = partition_of(_pair_hash(owner, owner), owned.partitions)
+                partition = by_node(owner, owned.partitions)
                 pairs.add(rows, partition)
                 count += rows.num_rows
                 for refs in (a[new], b[new]):

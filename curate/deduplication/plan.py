@@ -55,29 +55,52 @@ WANTED: Final = pa.schema([_REF, _needed("partition", pa.int64())])
 
 SETS: Final = pa.schema([_REF, _needed("shingles", pa.large_list(pa.uint64()))])
 CANDIDATES: Final = pa.schema([_REF, _needed("id", ID), _needed("order", pa.large_binary())])
-EDGES: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b", "intersection", "union")])
+SIMILARITY: Final = ("shared", "whole", "band")
+"""Similarity as two integers, and the first band in which both documents agree."""
+
+EDGES: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b", *SIMILARITY)])
+LINKS: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b")])
+"""Links with the components of edges."""
+
+ROOTED_EDGES: Final = pa.schema([_needed("root", pa.int64()), *EDGES])
+ROOTED_ORDERS: Final = pa.schema([_needed("root", pa.int64()), *CANDIDATES])
+"""Edges and documents that have one, with the least document of their component."""
+
 NEAR: Final = pa.schema(
-    [_REF, _needed("keeper_id", ID), _needed("intersection", pa.int64()), _needed("union", pa.int64())]
+    [_REF, _needed("keeper", pa.int64()), _needed("keeper_id", ID)] + [_needed(name, pa.int64()) for name in SIMILARITY]
 )
 """Near duplicates that go, and the survivor."""
 
 VERDICTS: Final = pa.schema(
     [
         _REF,
+        _needed("because", pa.int64()),
         _needed("survivor", ID),
         pa.field("equal_to", ID),  # the near duplicate that goes too and has this text
-        pa.field("intersection", pa.int64()),  # null: the survivor has this text
-        pa.field("union", pa.int64()),
+        *(pa.field(name, pa.int64()) for name in SIMILARITY),  # null: the survivor has this text
     ]
 )
 """Documents that go."""
 
-LEADING: Final = pa.schema([_needed("leading", pa.uint64())])
-"""The first 8 bytes of the text digest of each row of a shard."""
+BECAUSE: Final = pa.schema([_needed("because", pa.int64())])
+"""Survivors, one row for each document that goes because of them."""
+
+TEXTS: Final = pa.schema([_needed("digest", ID)])
+"""The text digest of each row of a shard."""
+
+SPAN: Final = pa.schema([_needed("lowest", pa.large_binary()), _needed("highest", pa.large_binary())])
+"""The first and the last keep order of some documents."""
 
 ROW_BYTES: Final = 128  # of a row of DIGESTS, for the number of partitions
 BAND_BYTES: Final = 32
+EDGE_BYTES: Final = 48
 SHARD_BITS: Final = 32
+
+MAX_COMPONENT_EDGES: Final = 50_000_000
+"""Edges that one task decides on: 11 GB. More are grouped by component first."""
+
+HELD_EDGES: Final = 1 << 23
+"""Edges that a task which decides on components holds at a time; changes no output."""
 
 
 def shards_of(refs: Refs) -> Refs:
@@ -97,8 +120,13 @@ class Plan:
     prefer: tuple[str, ...]
     within: str | None
     method: MinHash | None
-    schema: pa.Schema
+    schema: pa.Schema  # of the output
     limits: Limits
+    keep: int = 1
+    action: str = "drop"
+    count: str | None = None
+    max_component_edges: int = MAX_COMPONENT_EDGES
+    held_edges: int = HELD_EDGES
 
     @property
     def minhash(self) -> MinHash:
@@ -125,6 +153,10 @@ class Plan:
     def bucket_partitions(self) -> int:
         """Partitions of the exchanges by bucket, by pair and by owner."""
         return self.limits.partitions(sum(self.rows) * BAND_BYTES * (self.method.bands if self.method else 1))
+
+    def root_partitions(self, edges: int) -> int:
+        """Partitions of the exchanges by component of so many edges."""
+        return self.limits.partitions(edges * EDGE_BYTES)
 
     @property
     def shard_partitions(self) -> int:
@@ -179,14 +211,14 @@ class Plan:
 def of_shard(plan: Plan, regrouped: Regrouped, shard: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows about the documents of `shard`, in their order."""
     for batch in regrouped.batches(shard % plan.shard_partitions):
-        mine = shards_of(batch.column("ref").to_numpy()) == shard
+        mine = shards_of(batch.column(regrouped.exchange.order[0]).to_numpy()) == shard
         if mine.any():
             yield batch.filter(pa.array(mine))
 
 
 def cursor_of(plan: Plan, regrouped: Regrouped, shard: int) -> Cursor:
     """Return a cursor over the rows about the documents of `shard`."""
-    return Cursor(of_shard(plan, regrouped, shard), "ref", regrouped.exchange.schema)
+    return Cursor(of_shard(plan, regrouped, shard), regrouped.exchange.order[0], regrouped.exchange.schema)
 
 
 def not_empty(texts: pa.Array) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Near duplicates, second half: shingle sets of candidates, and the exact Jaccard similarity of every pair.
+"""Near duplicates, second half: shingle sets of candidates, and the exact similarity of every pair.
 
 The sets that a partition of pairs needs come to it in the order of documents. A pair is compared when its second
 document comes by, with the first one held; where the first ones are too many to hold, the partition is gone through
@@ -16,15 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.deduplication.pairs import owned_exchange
-from curate.deduplication.plan import CANDIDATES, EDGES, SETS, Plan, Refs, cursor_of
-from curate.jobs import Item, Resources, publish_files
+from curate.deduplication.estimate import SHINGLES_MEMORY
+from curate.deduplication.pairs import by_node, owned_exchange
+from curate.deduplication.plan import CANDIDATES, EDGES, SETS, SIMILARITY, Plan, Refs, cursor_of
+from curate.jobs import Item, Resources, Spooled, publish_files
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.store import Store
 from curate.writer import write_parquet
-from transforms.duplicates import jaccard_pairs
-from transforms.minhash import Sets, portions, shingle_sets
+from transforms.minhash import MinHash, Sets, first_bands, portions, sets_of
 from transforms.order_key import order_keys
+from transforms.similarity import REFUSED, edges
 
 TEXT_BYTES: Final = 4 << 20
 """Bytes of text whose shingle sets are made at a time."""
@@ -47,8 +48,8 @@ def sets_exchange(plan: Plan) -> Exchange:
 
 
 def candidates_exchange(plan: Plan) -> Exchange:
-    """Return the keep order of all candidates: one partition."""
-    return plan.exchange("order", CANDIDATES, ("ref",), 1)
+    """Return the regrouping of the keep order of all candidates by document."""
+    return plan.exchange("order", CANDIDATES, ("ref",), plan.bucket_partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class ShinglesJob:
                 mine = batch.take(pa.array(needed - refs[0]))
                 count += mine.num_rows
                 columns = [pa.array(needed), mine.column("id"), order_keys(mine, plan.prefer, plan.sources)]
-                orders.add(pa.RecordBatch.from_arrays(columns, schema=CANDIDATES), np.zeros(len(needed), np.int64))
+                rows = pa.RecordBatch.from_arrays(columns, schema=CANDIDATES)
+                orders.add(rows, by_node(needed, plan.bucket_partitions))
                 self._sets(mine.column("text"), needed, wanted, sets)
             files = {collector.exchange.file: collector.finish() for collector in (sets, orders)}
             publish_files(self.store, item, self.name, files, {})
@@ -90,7 +92,7 @@ class ShinglesJob:
         demands = np.stack([wanted.column(name).to_numpy() for name in ("ref", "partition")], axis=1)
         demands = np.unique(demands, axis=0) if len(demands) else demands
         for first, last in portions(texts, TEXT_BYTES):
-            made = shingle_sets(texts.slice(first, last - first), self.plan.minhash.ngram)
+            made = sets_of(texts.slice(first, last - first), self.plan.minhash)
             low, high = np.searchsorted(demands[:, 0], [refs[first], refs[last - 1] + 1])
             mine = demands[low:high]
             local = np.searchsorted(refs[first:last], mine[:, 0])
@@ -120,7 +122,7 @@ def _lists(sets: Sets, rows: npt.NDArray[np.int64]) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class VerifyJob:
-    """Per partition of pairs: the exact Jaccard similarity of each, and the edges at or above the threshold."""
+    """Per partition of pairs: the exact similarity of each, and the edges at or above the threshold."""
 
     plan: Plan
     pairs: Regrouped
@@ -135,30 +137,30 @@ class VerifyJob:
     @property
     def resources(self) -> Resources:
         """What a task needs."""
-        return Resources(memory=self.plan.resources.memory + 16 * SHINGLES_HELD)
+        return Resources(memory=self.plan.resources.memory + SHINGLES_MEMORY)
 
     def run(self, item: Item) -> int:
         """Publish the edges of partition `item.unit`, and return how many pairs were compared."""
-        edges: list[pa.RecordBatch] = []
-        compared = 0
-        for a, b in _pairs(self.pairs.batches(item.unit)):
-            compared += len(a)
-            while len(a):
-                done, found = self._pass(item.unit, a, b)
-                edges.append(found)
-                a, b = a[done:], b[done:]
-        rows = sum(batch.num_rows for batch in edges)
-        counts = {"duplicates": {"compared": compared, "edges": rows}}
+        counts = {"compared": 0}
         with self.store.spool() as path:
-            write_parquet(path, edges, EDGES)
-            publish_files(self.store, item, self.name, {"edges.parquet": (path, rows)}, counts)
-        return compared
+            written = write_parquet(path, self._edges(item.unit, counts), EDGES)
+            files: dict[str, Spooled] = {"edges.parquet": (path, written.rows)}
+            publish_files(self.store, item, self.name, files, {"duplicates": {**counts, "edges": written.rows}})
+        return counts["compared"]
+
+    def _edges(self, partition: int, counts: dict[str, int]) -> Iterator[pa.RecordBatch]:
+        for a, b in _pairs(self.pairs.batches(partition)):
+            counts["compared"] += len(a)
+            while len(a):
+                done, found = self._pass(partition, a, b)
+                yield found
+                a, b = a[done:], b[done:]
 
     def _pass(self, partition: int, a: Refs, b: Refs) -> tuple[int, pa.RecordBatch]:
         """Compare as many of the pairs, which are sorted, as one pass does; return how many, and the edges."""
-        held = _Held(np.unique(a))
+        held = _Held(np.unique(a), self.plan.minhash)
         order = np.argsort(b, kind="stable")
-        sizes = np.full((2, len(a)), -1, np.int64)
+        found = np.full((len(SIMILARITY), len(a)), REFUSED, np.int64)
         for batch in self.sets.batches(partition):
             refs = batch.column("ref").to_numpy()
             held.add(refs, batch.column("shingles"))
@@ -166,11 +168,10 @@ class VerifyJob:
             rows = order[low:high]
             rows = rows[a[rows] < held.end]
             if len(rows):
-                sizes[:, rows] = held.compare(refs, batch.column("shingles"), a[rows], b[rows])
+                found[:, rows] = held.compare(refs, batch.column("shingles"), a[rows], b[rows])
         done = int(np.searchsorted(a, held.end))
-        intersection, union = sizes[:, :done]
-        similar = self.plan.minhash.similar(intersection, union)
-        columns = [a[:done][similar], b[:done][similar], intersection[similar], union[similar]]
+        similar = np.flatnonzero(found[0, :done] != REFUSED)
+        columns = [a[similar], b[similar], *found[:, similar]]
         return done, pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=EDGES)
 
 
@@ -187,6 +188,7 @@ class _Held:
     """The sets of the first documents of pairs, of which `wanted` are to be held; those below `end` are."""
 
     wanted: Refs
+    minhash: MinHash
     values: dict[int, Hashes] = field(default_factory=dict)
     shingles: int = 0
     end: int = np.iinfo(np.int64).max
@@ -201,14 +203,19 @@ class _Held:
             self.values[int(refs[row])] = values
             self.shingles += len(values)
 
-    def compare(self, refs: Refs, sets: pa.Array, a: Refs, b: Refs) -> tuple[npt.NDArray[np.int64], ...]:
-        """Return intersections and unions of the pairs whose second documents are among `refs`."""
+    def compare(self, refs: Refs, sets: pa.Array, a: Refs, b: Refs) -> npt.NDArray[np.int64]:
+        """Return the similarity of the pairs whose second documents are among `refs`, `REFUSED` below the threshold."""
         names, first = np.unique(a, return_inverse=True)
         mine = [self.values[name] for name in names.tolist()]
         lengths = np.concatenate([[len(v) for v in mine], pc.list_value_length(sets).to_numpy()]).astype(np.int64)
         values = np.concatenate([*mine, sets.flatten().to_numpy()])
         joined = Sets(np.concatenate([[0], np.cumsum(lengths)]), values)
-        return jaccard_pairs(joined, first.astype(np.int64), np.searchsorted(refs, b) + len(names))
+        left, right = first.reshape(-1).astype(np.int64), np.searchsorted(refs, b) + len(names)
+        found = edges(joined, left, right, self.minhash.ratio, self.minhash.measure)
+        bands = first_bands(joined, left[found.pair], right[found.pair], self.minhash)
+        similarity = np.full((len(SIMILARITY), len(a)), REFUSED, np.int64)
+        similarity[:, found.pair] = found.shared, found.whole, bands
+        return similarity
 
 
 def _values(sets: pa.Array, row: int) -> Hashes:

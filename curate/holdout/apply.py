@@ -18,7 +18,7 @@ from curate.store import Store
 from transforms.duplicates import text_digests
 from transforms.exact import decimal_text
 from transforms.hold_out import NONE, Nearness, index_sets, nearest
-from transforms.minhash import MinHash, Sets, shingle_sets
+from transforms.minhash import MinHash, Sets, sets_of
 from transforms.outcome import Outcome, canonical_json, kept
 
 STEP: Final = "hold out"
@@ -99,7 +99,7 @@ class LeavesTraining:
         self, batch: pa.RecordBatch, held: Held, nearness: Nearness, method: MinHash, verdicts: dict[int, Any]
     ) -> None:
         rows = np.setdiff1d(np.arange(len(batch)), list(verdicts))
-        sets = shingle_sets(batch.column("text").take(pa.array(rows, pa.int64())), method.ngram)
+        sets = sets_of(batch.column("text").take(pa.array(rows, pa.int64())), method)
         near, intersection, union = (values.tolist() for values in nearest(nearness, sets))
         for row, other, both, total in zip(rows.tolist(), near, intersection, union, strict=True):
             if other != NONE:

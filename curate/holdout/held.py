@@ -18,7 +18,7 @@ from curate.stages import fit_to
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.duplicates import text_digests
-from transforms.minhash import shingle_sets
+from transforms.minhash import sets_of
 
 
 def held_exchange(plan: Plan) -> Exchange:
@@ -73,7 +73,7 @@ class HeldJob:
         text = batch.column("text")
         offsets, values = np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.uint64)
         if self.plan.method is not None:
-            sets = shingle_sets(text, self.plan.method.ngram)
+            sets = sets_of(text, self.plan.method)
             offsets, values = sets.offsets, sets.values
         shingles = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(values))
         return pa.RecordBatch.from_arrays([text_digests(text), batch.column("id"), shingles], schema=HELD)

@@ -5,26 +5,28 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from blake3 import blake3
 
-from curate import Column, Outputs, deduplicate, exchange, field, parts, read_jsonl, read_parquet
+from curate import Column, Outputs, deduplicate, exchange, field, hold_out, parts, read_jsonl, read_parquet
 from curate import Dataset as Described
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
-from curate.deduplication import verify
+from curate.deduplication import components, plan, verify
 from curate.exchange import LIMITS
 from curate.run import Result
 from tests.curate.corpus import ledger, run_on, texts, tree, write_lines
 from tests.transforms.test_duplicates import SHARED, array, brute_force_pairs, deduplicated, sequential_rule, variants
 from tests.transforms.test_duplicates import corpus as in_memory
-from transforms.minhash import MinHash, shingle_sets
+from transforms.minhash import MinHash, first_bands, sets_of
 
 THOROUGH = MinHash(threshold="0.7", bands=60, rows=2)
 """Finds every pair at the threshold: 1 - (1 - .49)^60 > 1 - 10^-17."""
@@ -111,7 +113,7 @@ def _near(
 ) -> tuple[dict[int, int], dict[tuple[int, int], Fraction]]:
     if method is None:
         return {}, {}
-    sets = shingle_sets(array([rows[n]["text"] for n in left]), method.ngram)
+    sets = sets_of(array([rows[n]["text"] for n in left]), method)
     plain = [set(sets.values[i:j].tolist()) for i, j in itertools.pairwise(sets.offsets.tolist())]
     local = brute_force_pairs(plain, method.ratio)
     pairs = {(min(left[a], left[b]), max(left[a], left[b])): value for (a, b), value in local.items()}
@@ -183,7 +185,7 @@ def test_no_two_survivors_reach_the_threshold_and_each_dropped_one_does_with_its
     came = {row["id"]: row["text"] for row in rows_of(*stages_named(result, "read "))}
     stays = {row["id"] for row in rows_of(result.outputs["texts"])}
     names = list(came)
-    sets = shingle_sets(array([came[name] for name in names]), THOROUGH.ngram)
+    sets = sets_of(array([came[name] for name in names]), THOROUGH)
     of = {
         name: set(sets.values[i:j].tolist())
         for name, (i, j) in zip(names, itertools.pairwise(sets.offsets.tolist()), strict=True)
@@ -222,6 +224,32 @@ def test_equal_text_of_a_near_duplicate_names_the_survivor_that_is_there(tmp_pat
     assert [entry["survivor"] for entry in evidence] == [stays["id"].hex()] * 2
     (equal_to,) = [entry["equal_to"] for entry in evidence if "equal_to" in entry]
     assert equal_to in {row["id"].hex() for row in found}
+    band = first_bands(sets_of(array([text, near]), THOROUGH), np.array([0]), np.array([1]), THOROUGH).tolist()
+    assert [entry["band"] for entry in evidence] == band * 2 and band[0] >= 0
+
+
+def test_shingles_of_characters_are_signed_and_verified(tmp_path: Path) -> None:
+    method = replace(THOROUGH, unit="character", ngram=12)
+    old, new = write_sources(tmp_path / "in", documents(60), 1)
+    result = run_on(Outputs(texts=deduplicate(old, new, method=method)), tmp_path / "store")
+    expected = by_definition(rows_of(*stages_named(result, "read ")), ("source",), ["old", "new"], None, method)
+    assert verdicts(result.outputs["texts"]) == expected
+    assert sum(verdict.reason == "near duplicate" for verdict in expected.values()) > 5
+
+
+def test_containment_drops_what_a_longer_text_holds(tmp_path: Path) -> None:
+    words = [f"w{n}" for n in range(104)]
+    rows = [
+        {"name": "long", "text": " ".join(words), "source": "old"},
+        {"name": "part", "text": " ".join(words[:64]), "source": "new"},
+    ]
+    old, new = write_sources(tmp_path / "in", rows, 1)
+    by_containment = replace(THOROUGH, measure="containment")
+    result = run_on(Outputs(texts=deduplicate(old, new, method=by_containment)), tmp_path / "store")
+    (row,) = ledger(result.outputs["texts"])
+    assert (row["measure"], row["numerator"], row["denominator"]) == ("containment", 60, 60)
+    jaccard = run_on(Outputs(texts=deduplicate(old, new, method=THOROUGH)), tmp_path / "store")
+    assert jaccard.outputs["texts"].rows == 2
 
 
 @pytest.mark.parametrize("within", [None, "group"])
@@ -354,3 +382,122 @@ def test_deduplicate_given_one_source_twice_is_refused(tmp_path: Path) -> None:
     one = read_jsonl(tmp_path, source="one")
     with pytest.raises(ConfigurationError, match="'one' comes in twice"):
         deduplicate(one, one.where(field("text") != "", reason="empty"))
+
+
+@pytest.mark.parametrize("held_edges", [1, 40, 1 << 20])
+def test_deciding_by_component_equals_deciding_on_all_edges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_edges: int
+) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    described = deduplicate(old, new, method=THOROUGH)
+    whole = run_on(Outputs(texts=described), tmp_path / "whole").outputs["texts"]
+    monkeypatch.setattr(plan, "MAX_COMPONENT_EDGES", 0)
+    monkeypatch.setattr(plan, "HELD_EDGES", held_edges)
+    small = replace(LIMITS, partition_bytes=20_000, most_partitions=7, fan_in=3, memory=20_000)
+    monkeypatch.setattr(exchange, "LIMITS", small)
+    monkeypatch.setattr(components, "EDGES_AT_ONCE", 5)
+    parts = run_on(Outputs(texts=described), tmp_path / "parts").outputs["texts"]
+    assert (parts.content, parts.manifest["ledger"]) == (whole.content, whole.manifest["ledger"])
+    assert parts.statistics["duplicates"]["relinked"] > 0
+
+
+@pytest.mark.parametrize("method", [THOROUGH, None])
+def test_survivors_count_what_goes_because_of_them(tmp_path: Path, method: MinHash | None) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    described = deduplicate(old, new, method=method, count="duplicates")
+    made = run_on(Outputs(texts=described), tmp_path / "store").outputs["texts"]
+    expected = Counter(verdict.survivor for verdict in verdicts(made).values())
+    counts = {row["id"]: row["duplicates"] for row in rows_of(made)}
+    assert counts == {identity: expected[identity] for identity in counts}
+    assert sum(counts.values()) == len(ledger(made)) - 2 > 20  # two are empty
+
+
+def test_tagging_keeps_all_documents_and_says_what_would_go(tmp_path: Path) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    tag = deduplicate(old, new, method=THOROUGH, action="tag", count="copies")
+    result = run_on(Outputs(texts=tag), tmp_path / "store")
+    came, found = rows_of(*stages_named(result, "read ")), rows_of(result.outputs["texts"])
+    assert [row["id"] for row in found] == [row["id"] for row in came] and not ledger(result.outputs["texts"])
+    expected = by_definition(came, ("source",), ["old", "new"], None, THOROUGH)
+    tagged = {row["id"]: json.loads(row["duplicate"]) for row in found if row["duplicate"] is not None}
+    assert {
+        identity: Verdict(
+            tag["reason"],
+            bytes.fromhex(tag["survivor"]) if "survivor" in tag else None,
+            Fraction(tag["numerator"], tag["denominator"]) if "survivor" in tag else None,
+        )
+        for identity, tag in tagged.items()
+    } == expected
+    counts = Counter(verdict.survivor for verdict in expected.values())
+    assert all(row["copies"] == counts[row["id"]] for row in found)
+    assert "tagged" in result.outputs["texts"].manifest["operation"]["promises"][0]
+
+
+def test_keeping_two_drops_what_resembles_two_that_stay(tmp_path: Path) -> None:
+    old, new = write_sources(tmp_path / "in", documents(), 2)
+    result = run_on(Outputs(texts=deduplicate(old, new, method=THOROUGH, keep=2)), tmp_path / "store")
+    made = result.outputs["texts"]
+    came = rows_of(*stages_named(result, "read "))
+    order = keep_order(came, ("source",), ["old", "new"])
+    why = verdicts(made)
+    left = [n for n in order if came[n]["id"] not in why or why[came[n]["id"]].reason == "near duplicate"]
+    sets = sets_of(array([came[n]["text"] for n in left]), THOROUGH)
+    plain = [set(sets.values[i:j].tolist()) for i, j in itertools.pairwise(sets.offsets.tolist())]
+    pairs = brute_force_pairs(plain, THOROUGH.ratio)
+    staying: list[int] = []
+    for place, n in enumerate(left):
+        resembles = [other for other in staying if (other, place) in pairs]
+        assert (came[n]["id"] in why) == (len(resembles) >= 2)
+        if len(resembles) < 2:
+            staying.append(place)
+    assert sum(verdict.reason == "near duplicate" for verdict in why.values()) > 5
+    assert len(made.manifest["operation"]["promises"]) == 1  # two that stay may be similar
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"count": "text"}, "to add the column 'text', which the documents have already"),
+        ({"action": "tag", "count": "duplicate"}, "to add the column 'duplicate'"),
+        ({"action": "remove"}, '"drop" or "tag"'),
+        ({"keep": 2}, "more than 1 only with a method"),
+        ({"keep": 0, "method": THOROUGH}, "a number from 1 on"),
+    ],
+)
+def test_actions_that_cannot_be_done_are_refused_before_any_work(
+    tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    write_lines(tmp_path / "in" / "a.jsonl", [{"text": "x"}])
+    with pytest.raises(ConfigurationError, match=message):
+        run_on(Outputs(deduplicate(read_jsonl(tmp_path / "in", source="s"), **arguments)), tmp_path / "store")
+    assert not (tmp_path / "store" / "shards").exists()
+
+
+def test_large_bucket_keeps_what_is_preferred_whatever_the_layout(tmp_path: Path) -> None:
+    """Copies of one page, each with a line of its own, in one split bucket: the first in keep order is the survivor."""
+    page = " ".join(f"w{n}" for n in range(400))
+    rows = [
+        {
+            "name": f"n{n}",
+            "text": f"{page} line {n} of {n * n}",
+            "source": "new" if n else "old",
+            "stars": n % 7,
+            "group": "a",
+        }
+        for n in range(60)
+    ]
+    method = replace(THOROUGH, cap=8)
+    for case, files in enumerate((1, 4)):
+        old, new = write_sources(tmp_path / f"in{case}", rows, files, seed=case)
+        made = run_on(Outputs(texts=deduplicate(old, new, method=method, prefer=("-stars",))), tmp_path / f"out{case}")
+        came, goes = rows_of(*stages_named(made, "read ")), verdicts(made.outputs["texts"])
+        first = came[keep_order(came, ("-stars",), ["old", "new"])[0]]
+        assert [row["id"] for row in rows_of(made.outputs["texts"])] == [first["id"]]
+        assert {verdict.survivor for verdict in goes.values()} == {first["id"]} and len(goes) == 59
+        assert made.outputs["texts"].statistics["duplicates"]["split_buckets"] > 0
+
+
+def test_hold_out_refuses_a_measure_that_it_does_not_compare_by(tmp_path: Path) -> None:
+    source = read_jsonl(tmp_path, source="s")
+    with pytest.raises(ConfigurationError, match="by Jaccard similarity: leave measure='containment' out"):
+        hold_out(source, documents=1, near_duplicates=MinHash(measure="containment"))

@@ -67,10 +67,13 @@ def describe(stage: StageView) -> str:
     threshold = Fraction(decimal_of(of["threshold"]))
     candidate = 1 - (1 - threshold ** of["rows"]) ** of["bands"]
     chance = fixed(rounded(candidate.numerator, candidate.denominator, 4), 4)
+    measure = "Jaccard similarity" if of.get("measure", "jaccard") == "jaccard" else of["measure"]
+    stay = "one that stays" if fields.get("keep", 1) == 1 else f"{fields['keep']} that stay"
+    unit = of.get("unit", "word")
     return (
-        f"Equal texts collapse first. Then MinHash over word {of['ngram']}-grams in {of['bands']} bands of "
+        f"Equal texts collapse first. Then MinHash over {unit} {of['ngram']}-grams in {of['bands']} bands of "
         f"{of['rows']} rows proposes pairs {within}, and each pair is compared on its shingles: a document goes if its "
-        f"Jaccard similarity with one that stays is at least {decimal_text(threshold)}. A pair exactly there is "
+        f"{measure} with {stay} is at least {decimal_text(threshold)}. A pair of that Jaccard similarity is "
         f"proposed with probability {chance}. {stays}"
     )
 
@@ -156,7 +159,7 @@ def _pair(sample: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], exc
     header = element(
         "p",
         shortened(sample["reason"]),
-        ": Jaccard similarity ",
+        f": {shortened(sample['measure'] or 'Jaccard similarity')} ",
         element("b", similarity),
         join([" · must be ", element("b", shortened(sample["threshold"]))]) if sample["threshold"] else None,
         class_="measure",
