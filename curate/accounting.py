@@ -23,7 +23,7 @@ from curate.samples import Samples, edit_excerpt, excerpt_of
 from curate.statistics import Statistics, add
 from transforms.chain import name_of, rename
 from transforms.outcome import Outcome, Transform
-from transforms.pii import mask_excerpt
+from transforms.pii import mask_excerpt, mask_excerpts
 from transforms.text_columns import first_difference, ordered_places
 from transforms.withdraw import withholds
 
@@ -233,11 +233,10 @@ class _Flow:
 
     def _ledger_rows(self, kind: str, rows: pa.RecordBatch, places: Integers) -> pa.RecordBatch:
         taken, count = pa.array(places), rows.num_rows
-        evidence = [None if value is None else mask_excerpt(value) for value in rows.column("evidence").to_pylist()]
         given: dict[str, pa.Array] = {
             **{name: rows.column(name) for name in rows.schema.names},
             "kind": pa.repeat(pa.scalar(kind, pa.large_string()), count),
-            "evidence": pa.array(evidence, pa.large_string()),
+            "evidence": mask_excerpts(rows.column("evidence")),
             "source": self.batch.column("source").take(taken),
             "origin": self.batch.column("origin").take(taken),
             "characters": pa.array(self.before.characters[places]),

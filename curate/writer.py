@@ -52,14 +52,23 @@ def _value_bytes(array: pa.Array) -> npt.NDArray[np.int64]:
         return np.asarray(np.sum(children, axis=0), np.int64)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
+        if width := _width(kind.value_type):
+            return np.asarray(lengths * width + 8, np.int64)
         ends = np.cumsum(lengths)
         sums = np.concatenate([[0], np.cumsum(_value_bytes(array.flatten()))])
         return np.asarray(sums[ends] - sums[ends - lengths] + 8, np.int64)
+    if width := _width(kind):
+        return np.full(len(array), width, np.int64)
+    return string_lengths(array) + np.int64(8)
+
+
+def _width(kind: pa.DataType) -> int:
+    """Return the bytes of each value of `kind`, 0 where they differ."""
+    if pa.types.is_nested(kind):
+        return 0
     if pa.types.is_fixed_size_binary(kind):
-        return np.full(len(array), kind.byte_width, np.int64)
-    if logical_type(kind) in ("string", "binary"):
-        return string_lengths(array) + np.int64(8)
-    return np.full(len(array), max(1, int(kind.bit_width) // 8), np.int64)
+        return int(kind.byte_width)
+    return 0 if logical_type(kind) in ("string", "binary") else max(1, int(kind.bit_width) // 8)
 
 
 class RowCutter:

@@ -189,6 +189,12 @@ def mask_excerpt(text: str) -> str:
     return MaskPII()._mask(text)[0]
 
 
+def mask_excerpts(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Return `texts`, each as `mask_excerpt` gives it; nulls stay. Only what may hold an address costs anything."""
+    masked = {row: mask_excerpt(texts[row].as_py()) for row in _candidates(texts)}
+    return _with_rows(texts, masked) if masked else texts
+
+
 def find_emails(text: str) -> Iterator[Span]:
     """Yield the spans of e-mail addresses, disjoint, in order."""
     last = 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from transforms import pii
 from transforms.outcome import EDITS, SchemaError, Transform
-from transforms.pii import EVIDENCE_SPANS, MaskPII, mask_excerpt
+from transforms.pii import EVIDENCE_SPANS, MaskPII, mask_excerpt, mask_excerpts
 
 ADDRESSES = {
     "write to jane.doe+news@mail.example.co.uk.": "write to <email>.",
@@ -183,3 +183,20 @@ def test_mask_megabyte_of_hostile_text_takes_linear_time(unit: str) -> None:
 def test_special_networks_cover_what_the_registry_says() -> None:
     assert pii.SPECIAL_V4[1] == (10 << 24, (11 << 24) - 1)
     assert all(first <= last for first, last in (*pii.SPECIAL_V4, *pii.SPECIAL_V6))
+
+
+def test_excerpts_are_masked_together_as_each_alone() -> None:
+    texts = [
+        "write to ann@example.org",
+        None,
+        "",
+        "no address: 1.2 and a:b",
+        "at 8.8.8.8 or 2a00:1450:4001:81b::200e",
+        "plain",
+    ]
+    texts += ['{"band":3,"survivor":"00ff10aa"}', '{"detail":"bob@example.com said"}']
+    expected = [None if text is None else mask_excerpt(text) for text in texts]
+    for first in (0, 2):
+        column = pa.array(texts, pa.large_string()).slice(first)
+        assert mask_excerpts(column).to_pylist() == expected[first:]
+    assert expected[4] == "at <ip> or <ip>" and expected[6] == texts[6]
