@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from curate.recipe import Outputs
 from curate.stages import compile_stages
-from curate.warm import warm
+from curate.warm import is_cold, warm
 from tests.curate.corpus import read_web, run_on, write_corpus
 from transforms.pii import MaskPII
 
@@ -23,7 +23,9 @@ def compiled():
 
 folder = Path(sys.argv[1])
 outputs = Outputs(read_web(write_corpus(folder / "in")).apply(MaskPII(), name="web"))
+assert is_cold()
 warm(compile_stages(outputs.products))
+assert not is_cold()
 before = compiled()
 run_on(outputs, folder / "store")
 print(len(before), sorted(path.name for path in compiled() - before))
