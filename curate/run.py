@@ -22,6 +22,7 @@ from curate.isolation.limits import MEMORY, SECONDS, Limits
 from curate.journal import Journal, agreement
 from curate.keys import Keys, Units
 from curate.products import Caches, open_product
+from curate.progress import say
 from curate.quarantine import check_passed, quarantined, read_lists
 from curate.ray_runner import connected
 from curate.readers.chunks import CHUNK_ROWS
@@ -31,7 +32,7 @@ from curate.runners import LocalRunner, Runner
 from curate.running import Engine, Made, fingerprint_inputs, run_stages
 from curate.stages import Stage, Stages, compile_stages, transforms_of
 from curate.store import Store, json_line, open_store, self_digested
-from curate.warm import warm
+from curate.warm import is_cold, warm
 from transforms.sample import Sample
 
 RUNNERS = ("ray", "local")
@@ -117,6 +118,8 @@ def run(
     """
     place = open_store(store, failpoint)
     stages = compile_stages(outputs.products, parse_sample(sample))
+    if is_cold():
+        say("compiling kernels for this machine, once: about half a minute")
     check_ready(stages)
     isolation = _isolation(place, modules, quarantine, document_seconds, document_memory)
     place.remove_stale_spool_files()

@@ -24,6 +24,7 @@ from curate.stages import DocumentStage, Stages, Wide, WideStage
 from transforms.components import components
 from transforms.duplicates import split_buckets, survivors, text_digests
 from transforms.hold_out import index_sets, nearest
+from transforms.kernels import cache_folder
 from transforms.minhash import MinHash, band_keys, first_bands, scoped_keys, sets_of, split_keys
 from transforms.order_key import order_keys
 from transforms.outcome import Outcome, Transform, kept
@@ -36,6 +37,11 @@ from transforms.user_function import EditText, KeepIf
 
 TEXT = "The first of two lines that a kernel is compiled on.\nThe second line: 2 and more words of it.\n"
 PAGE = b"<html><body><article><p>" + TEXT.encode() + b"</p></article></body></html>"
+
+
+def is_cold() -> bool:
+    """Return whether this node has no compiled kernel yet of these sources: the first ones take half a minute."""
+    return next(cache_folder().rglob("*.nbi"), None) is None
 
 
 def warm(stages: Stages) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from curate import deduplicate_parts, deduplicate_spans
 from curate.recipe import Outputs
 from curate.stages import compile_stages
-from curate.warm import warm
+from curate.warm import is_cold, warm
 from tests.curate.corpus import read_web, run_on, write_corpus
 from transforms.pii import MaskPII
 
@@ -25,7 +25,9 @@ def compiled():
 folder = Path(sys.argv[1])
 pages = read_web(write_corpus(folder / "in")).apply(MaskPII(), name="web")
 outputs = Outputs(web=pages, lines=deduplicate_parts(pages, unit="line"), spans=deduplicate_spans(pages, words=20))
+assert is_cold()
 warm(compile_stages(outputs.products))
+assert not is_cold()
 before = compiled()
 run_on(outputs, folder / "store")
 print(len(before), sorted(path.name for path in compiled() - before))
