@@ -40,7 +40,12 @@ from transforms.gopher import GopherQuality
 from transforms.outcome import Outcome, kept
 from transforms.user_function import EditText
 
-DEDUPLICATION = ["digests", "equal texts", "bands", "candidates", "pairs", "shingles", "verify", "decide", "resolve"]
+DEDUPLICATION = {
+    "digests": "digests",
+    "equal texts": "exact",
+    "keep order": "span",
+    **{job: job for job in ("bands", "candidates", "pairs", "shingles", "verify", "decide", "resolve")},
+}
 JOINED = 2
 """Shards that deduplication reads: compaction joins those of each source."""
 
@@ -73,8 +78,7 @@ def joined(name: str) -> dict[str, list[str]]:
 def whole_operation() -> dict[str, list[str]]:
     """Return the tasks of deduplication, and of the stage after it."""
     found = {}
-    for job in DEDUPLICATION:
-        name = "exact" if job == "equal texts" else job
+    for job, name in DEDUPLICATION.items():
         per_shard = job in ("digests", "bands", "shingles", "resolve")
         found[f"deduplicate: {job}"] = [f"{name} {unit}" for unit in range(JOINED if per_shard else 1)]
     return {**found, "deduplicate": [f"apply {unit}" for unit in range(JOINED)]}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ from curate.status import status_of
 from curate.stopping import stoppable
 from curate.store import Store
 from tests.curate.processes import descendants, left_of
+
+
+@pytest.fixture(autouse=True)
+def signals_are_heard() -> Iterator[None]:
+    """Commands hear Ctrl-C, also where the tests themselves run in the background and must not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
 
 RECIPE = """
 import hashlib, pathlib, time
