@@ -60,7 +60,7 @@ class Size:
 
 SIZES: Final = {
     "small": Size(Amount(2, 40), drivers=6, ray=3, nodes=2, disks=2, objects=5),
-    "full": Size(Amount(4, 400), drivers=40, ray=25, nodes=10, disks=15, objects=40),
+    "full": Size(Amount(3, 120), drivers=40, ray=25, nodes=10, disks=15, objects=40),
 }
 
 
