@@ -229,7 +229,7 @@ class StreamSize:
 
 
 STREAM_SIZES: Final = {
-    "small": StreamSize(100_000_000, 30_000_000, 2),
+    "small": StreamSize(400_000_000, 30_000_000, 2),
     "full": StreamSize(1_000_000_000, 150_000_000, 2),
 }
 
