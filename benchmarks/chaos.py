@@ -100,6 +100,7 @@ def checks_of(outcomes: Mapping[str, Outcome]) -> dict[str, tuple[int, str, bool
             ("stores that differ", outcome.different),
             ("finished tasks done again", outcome.again),
             ("temporary files and processes left", outcome.left),
+            ("runs that did not survive", outcome.failed),
         ):
             checks[f"{part}: {what}"] = (value, "= 0", value == 0)
         checks[f"{part}: disturbances"] = (outcome.hit, "≥ 1", outcome.hit >= 1 or bool(outcome.missed))

@@ -23,6 +23,7 @@ class Outcome:
         different: stores whose files are not those of the undisturbed run.
         again: finished tasks that were done once more.
         left: temporary files in finished stores.
+        failed: runs that ended with an error and should have survived.
         missed: what did not take place, in words.
     """
 
@@ -31,6 +32,7 @@ class Outcome:
     different: int = 0
     again: int = 0
     left: int = 0
+    failed: int = 0
     missed: list[str] = field(default_factory=list)
 
     def look(self, store: Store, expected: Mapping[str, str], label: str) -> None:

@@ -71,7 +71,7 @@ def kill_on_ray(root: Path, work: Path, expected: Mapping[str, str], kills: int,
                     outcome.hit += child.poll() is None and _kill(victim, child, mark)
             status = child.wait()
             if status not in (0, -signal.SIGKILL):
-                outcome.missed.append(f"exit status {status}")
+                outcome.failed += 1
                 print(f"a run that lost workers ended with {status}:\n{log.read_text()}", flush=True)
             time.sleep(ORPHAN_SECONDS)  # what a dead driver's workers have in hand may still be published
             if left := [command for command in marked(mark).values() if command.startswith(WORKERS)]:
@@ -127,7 +127,7 @@ def lose_nodes(root: Path, work: Path, expected: Mapping[str, str], kills: int, 
                 tell("lose")
                 tell("join")
             if child.returncode:
-                outcome.missed.append(f"exit status {child.returncode}")
+                outcome.failed += 1
                 print(f"a run that lost nodes ended with {child.returncode}:\n{log.read_text()}", flush=True)
                 in_child(partial(run_local, outputs(root), store), log)
             outcome.look(Store(store), expected, f"nodes lost, store {number}")

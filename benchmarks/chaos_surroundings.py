@@ -31,6 +31,7 @@ def run_elsewhere(root: Path, work: Path, expected: Mapping[str, str]) -> Outcom
             status = subprocess.run(command, env={**os.environ, **environment}, stdout=out, stderr=out, check=False)
         outcome.hit += status.returncode == 0
         if status.returncode:
+            outcome.failed += 1
             print(f"{name}: exit status {status.returncode}\n{log.read_text()}", flush=True)
         outcome.look(Store(store), expected, name)
     return outcome

@@ -106,7 +106,8 @@ def run(
         modules: modules that workers cannot import, as the recipe's own file.
         started: is told of each stage, and whether it was there already.
         quarantine: files with verdicts of other runs (`curate quarantine`): their documents are not tried again.
-        document_seconds: wall clock after which a document is a suspect, and is tried alone with ten times as much.
+        document_seconds: after which a document is a suspect, and is tried alone with ten times as much; what its
+            process waits for a processor does not count.
         document_memory: bytes of memory likewise.
         chunk_rows: rows per batch; changes no output.
         failpoint: of the `Store`, for tests.
