@@ -40,8 +40,8 @@ PAGE = b"<html><body><article><p>" + TEXT.encode() + b"</p></article></body></ht
 
 
 def is_cold() -> bool:
-    """Return whether this node has no compiled kernel yet of these sources: the first ones take half a minute."""
-    return next(cache_folder().rglob("*.nbi"), None) is None
+    """Return whether this node has no compiled code of the kernels that every run uses: all take half a minute."""
+    return next(cache_folder("transforms.segmentation").rglob("*.nbi"), None) is None
 
 
 def warm(stages: Stages) -> None:

@@ -1,14 +1,16 @@
 """The decorator of compiled kernels, and where their compiled code is kept.
 
 numba caches a function under the time stamp of its own file only: an edited callee in another module leaves the
-caller's old code in use. So the cache lies in a node-local folder named by the digest of every kernel source and
-the numba version; editing any of them starts a new folder. No kernel uses fastmath on floats.
+caller's old code in use. So the code of a module's kernels lies in a node-local folder named by the digest of the
+numba version, the module and all of ours that it imports, directly or not; editing one of them starts a new folder
+for it and its callers. No kernel uses fastmath on floats.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable
@@ -25,15 +27,49 @@ from numba.extending import intrinsic
 F = TypeVar("F", bound=Callable[..., object])
 
 
+ROOT = Path(__file__).parents[1]
+IMPORT = re.compile(r"^from (transforms|mixtures)(\.[\w.]+)? import (.*)", re.MULTILINE)
+
+
 @cache
-def cache_folder() -> Path:
-    """Return the node-local folder of compiled kernels: one per set of sources, numba version and Python."""
+def cache_folder(module: str) -> Path:
+    """Return the node-local folder of the compiled kernels of `module`, "transforms.shingles" for one."""
     digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        content = source.read_bytes()
-        if b"kernel" in content:
-            digest.update(source.name.encode() + b"\0" + content)
-    return _own_folder() / "kernels" / digest.hexdigest()
+    for name in sorted(_sources(module)):
+        digest.update(name.encode() + b"\0" + _source(name) + b"\0")
+    return _kernels_folder() / digest.hexdigest()
+
+
+def _sources(module: str) -> set[str]:
+    """Return `module` and the modules of ours that it imports, and those that they import."""
+    found, ahead = set[str](), [module]
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            ahead.extend(_imported(name))
+    return found
+
+
+@cache
+def _imported(module: str) -> list[str]:
+    """Return the modules of ours that `module` imports by name. A package's own file holds no kernel."""
+    found = []
+    for package, below, names in IMPORT.findall(_source(module).decode()):
+        found += [package + below] if below else [f"{package}.{name.strip()}" for name in names.split(",")]
+    return [name for name in found if _source(name)]
+
+
+@cache
+def _source(module: str) -> bytes:
+    """Return the source of a module of ours, empty for a name that is no module."""
+    path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+    return path.read_bytes() if path.is_file() else b""
+
+
+@cache
+def _kernels_folder() -> Path:
+    return _own_folder() / "kernels"
 
 
 def _own_folder() -> Path:
@@ -70,7 +106,7 @@ def inlined(function: F) -> F:
 
 def _compiled(function: F, **options: bool) -> F:
     previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
+    numba.config.CACHE_DIR = str(cache_folder(function.__module__))
     try:
         return cast(F, numba.njit(cache=True, nogil=True, **options)(function))
     finally:
