@@ -12,19 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from transforms.findings import Findings
 from transforms.kernels import kernel
-from transforms.lines import Lines, trim
-from transforms.segmentation import (
-    Bytes,
-    Flags,
-    Int,
-    Positions,
-    Words,
-    count_characters,
-    decode,
-    find_words,
-    text_buffers,
-)
+from transforms.segmentation import Bytes, Flags, Int, Positions, decode, find_words, text_buffers
 from transforms.unicode_tables import ALPHABETIC, WHITESPACE
 from transforms.word_hashes import Hashes, hash_words
 
@@ -55,29 +45,28 @@ class LineCounts:
     with_ellipsis: Positions
 
 
-def count_words(words: Words, text: pa.LargeStringArray) -> WordCounts:
-    """Return the counts of `words`, which were found in `text`."""
-    _, bounds = text_buffers(text)
-    lengths = _sums(count_characters(words.data, words.starts, words.ends), words.documents)
+def count_words(found: Findings) -> WordCounts:
+    """Return the counts of the words that were found."""
+    words, (_, bounds) = found.words, text_buffers(found.text)
+    lengths = _sums(found.word_lengths, words.documents)
     alphabetic = _count_alphabetic(words.data, words.documents, words.starts, words.ends, ALPHABETIC)
     symbols = _count_symbols(words.data, bounds, words.documents, words.starts, words.ends, WHITESPACE)
     return WordCounts(np.diff(words.documents), lengths, alphabetic, *symbols)
 
 
-def count_lines(lines: Lines, bullets: Sequence[str]) -> LineCounts:
-    """Return the counts of `lines`; a line begins, after White_Space, with one of the characters `bullets`."""
-    marks = np.array([ord(bullet) for bullet in bullets], np.int64)
-    starts, ends = trim(lines.data, lines.starts, lines.ends)
-    return LineCounts(*_count_lines(lines.data, lines.documents, starts, ends, lines.blank, marks))
+def count_lines(found: Findings, bullets: Sequence[str]) -> LineCounts:
+    """Return the counts of the lines; a line begins, after White_Space, with one of the characters `bullets`."""
+    marks, lines = np.array([ord(bullet) for bullet in bullets], np.int64), found.lines
+    return LineCounts(*_count_lines(lines.data, lines.documents, *found.trimmed, lines.blank, marks))
 
 
-def count_distinct(words: Words, wanted: Sequence[str]) -> Positions:
+def count_distinct(found: Findings, wanted: Sequence[str]) -> Positions:
     """Return how many of the words `wanted` each text holds at least once, in any case.
 
     Raises:
         ValueError: one of `wanted` is not exactly one word as `find_words` sees it, so it could never be found.
     """
-    return _count_distinct(words.documents, hash_words(words), hash_list(wanted))
+    return _count_distinct(found.words.documents, found.word_hashes, hash_list(wanted))
 
 
 def hash_list(wanted: Sequence[str]) -> Hashes:

@@ -9,8 +9,8 @@ measures as columns. Cost: that of the measures, plus a few integer operations p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -86,12 +86,28 @@ class Measure:
         value = Fraction(int(self.numerator[row]), int(self.denominator[row]))
         return abs(value - self.bound.value) / self.bound.value
 
+    def of(self, rows: Integers) -> Measure:
+        """Return the measure of some of the documents."""
+        return replace(self, numerator=self.numerator[rows], denominator=self.denominator[rows])
+
     def _scaled(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return value and threshold of each document, both times its denominator and the bound's."""
         return (
             product(self.numerator, self.bound.value.denominator),
             product(self.denominator, self.bound.value.numerator),
         )
+
+
+def rule(
+    reason: str,
+    name: str,
+    numerator: Integers,
+    denominator: Integers,
+    threshold: Number | None,
+    bound: Callable[[Number], Bound],
+) -> list[Measure]:
+    """Return the one measure of a rule, or none where the rule is off: its threshold is None."""
+    return [] if threshold is None else [Measure(reason, name, numerator, denominator, bound(threshold))]
 
 
 class Filter(ABC):
@@ -120,7 +136,10 @@ class Filter(ABC):
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Keep the rows for which all measures pass; drop the others under the first that fails."""
-        measures = self.measures(batch)
+        return self.decide(batch, self.measures(batch))
+
+    def decide(self, batch: pa.RecordBatch, measures: list[Measure]) -> Outcome:
+        """Return the outcome for `batch`, whose rows have these measures."""
         failing = first_failing(measures, batch.num_rows)
         passes = failing < 0
         near = nearest(measures, passes)
@@ -167,7 +186,10 @@ class Tag:
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Return all rows with the columns of the tag."""
-        measures = self.filter.measures(batch)
+        return self.decide(batch, self.filter.measures(batch))
+
+    def decide(self, batch: pa.RecordBatch, measures: list[Measure]) -> Outcome:
+        """Return `batch` with the columns of the tag; its rows have these measures."""
         failing = first_failing(measures, batch.num_rows)
         reasons = pa.array(
             [None if index < 0 else measures[index].reason for index in failing.tolist()], pa.large_string()

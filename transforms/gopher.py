@@ -14,7 +14,6 @@ Invariants: every measure is a ratio of integers; the empty text fails "too few 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -23,16 +22,9 @@ import pyarrow as pa
 
 from transforms.counts import count_distinct, count_lines, count_words, hash_list
 from transforms.exact import Integers, Number, exact
-from transforms.filters import Bound, Filter, Measure, at_least, at_most
-from transforms.lines import find_lines
-from transforms.repetition import (
-    LONGEST,
-    find_duplicate_lines,
-    find_duplicate_paragraphs,
-    find_repeated_grams,
-    hash_lines,
-)
-from transforms.segmentation import find_words
+from transforms.filters import Filter, Measure, at_least, at_most, rule
+from transforms.findings import Findings
+from transforms.repetition import LONGEST, find_duplicate_lines, find_duplicate_paragraphs, find_repeated_grams
 
 ENGLISH: Final = ("the", "be", "to", "of", "and", "that", "have", "with")
 """The paper's stop words."""
@@ -107,21 +99,21 @@ class GopherQuality(Filter):
 
     def measures(self, batch: pa.RecordBatch) -> list[Measure]:
         """Return the measures of the rules that are on."""
-        text = batch.column("text")
-        found = find_words(text)
-        words, lines = count_words(found, text), count_lines(find_lines(text), self.bullets)
+        return self.judge(Findings(batch.column("text")))
+
+    def judge(self, found: Findings) -> list[Measure]:
+        """Return the measures of the rules that are on, of texts of which words and lines are shared."""
+        words, lines = count_words(found), count_lines(found, self.bullets)
         stop_words = count_distinct(found, self.stop_words)
-        one = np.ones(len(text), np.int64)
+        one = np.ones(len(found.text), np.int64)
         tokens = words.words + words.bare_symbols
         return [
-            *_measure("too few words", "words", words.words, one, self.min_words, at_least),
-            *_measure("too many words", "words", words.words, one, self.max_words, at_most),
-            *_measure("words too short", MEAN, words.characters, words.words, self.min_mean_word_length, at_least),
-            *_measure("words too long", MEAN, words.characters, words.words, self.max_mean_word_length, at_most),
-            *_measure(
-                "too many hashes", "hashes per word", words.hashes, words.words, self.max_hashes_per_word, at_most
-            ),
-            *_measure(
+            *rule("too few words", "words", words.words, one, self.min_words, at_least),
+            *rule("too many words", "words", words.words, one, self.max_words, at_most),
+            *rule("words too short", MEAN, words.characters, words.words, self.min_mean_word_length, at_least),
+            *rule("words too long", MEAN, words.characters, words.words, self.max_mean_word_length, at_most),
+            *rule("too many hashes", "hashes per word", words.hashes, words.words, self.max_hashes_per_word, at_most),
+            *rule(
                 "too many ellipses",
                 "ellipses per word",
                 words.ellipses,
@@ -129,7 +121,7 @@ class GopherQuality(Filter):
                 self.max_ellipses_per_word,
                 at_most,
             ),
-            *_measure(
+            *rule(
                 "too many bulleted lines",
                 "bulleted lines",
                 lines.bulleted,
@@ -137,7 +129,7 @@ class GopherQuality(Filter):
                 self.max_bulleted_lines,
                 at_most,
             ),
-            *_measure(
+            *rule(
                 "too many lines end with an ellipsis",
                 "lines ending with an ellipsis",
                 lines.with_ellipsis,
@@ -145,7 +137,7 @@ class GopherQuality(Filter):
                 self.max_ellipsis_lines,
                 at_most,
             ),
-            *_measure(
+            *rule(
                 "too few alphabetic words",
                 "alphabetic words",
                 words.alphabetic,
@@ -153,7 +145,7 @@ class GopherQuality(Filter):
                 self.min_alphabetic_words,
                 at_least,
             ),
-            *_measure("too few stop words", "stop words", stop_words, one, self.min_stop_words, at_least),
+            *rule("too few stop words", "stop words", stop_words, one, self.min_stop_words, at_least),
         ]
 
 
@@ -199,10 +191,12 @@ class GopherRepetition(Filter):
 
     def measures(self, batch: pa.RecordBatch) -> list[Measure]:
         """Return the measures of the rules that are on."""
-        text = batch.column("text")
-        found = hash_lines(find_lines(text))
-        lines, paragraphs = find_duplicate_lines(found), find_duplicate_paragraphs(found)
-        grams = find_repeated_grams(find_words(text))
+        return self.judge(Findings(batch.column("text")))
+
+    def judge(self, found: Findings) -> list[Measure]:
+        """Return the measures of the rules that are on, of texts of which words and lines are shared."""
+        lines, paragraphs = find_duplicate_lines(found.line_hashes), find_duplicate_paragraphs(found.line_hashes)
+        grams = find_repeated_grams(found)
         by_line = [
             *_most("duplicate lines", lines.duplicates, lines.items, self.max_duplicate_lines),
             *_most("duplicate paragraphs", paragraphs.duplicates, paragraphs.items, self.max_duplicate_paragraphs),
@@ -230,18 +224,6 @@ class GopherRepetition(Filter):
         return [measure for measures in (by_line, *top, *duplicate) for measure in measures]
 
 
-def _measure(
-    reason: str,
-    name: str,
-    numerator: Integers,
-    denominator: Integers,
-    threshold: Number | None,
-    bound: Callable[[Number], Bound],
-) -> list[Measure]:
-    """Return the one measure, or none where the rule is off."""
-    return [] if threshold is None else [Measure(reason, name, numerator, denominator, bound(threshold))]
-
-
 def _most(name: str, numerator: Integers, denominator: Integers, threshold: Number | None) -> list[Measure]:
     """Return the one measure of repetition, or none where the rule is off."""
-    return _measure(f"too many {name}", name, numerator, denominator, threshold, at_most)
+    return rule(f"too many {name}", name, numerator, denominator, threshold, at_most)

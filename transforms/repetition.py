@@ -19,11 +19,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from transforms.eight_bytes import BYTE, load, load_some
+from transforms.findings import Findings
 from transforms.kernels import kernel
-from transforms.lines import Lines, trim
-from transforms.segmentation import Bytes, Flags, Int, Positions, Words, count_characters
-from transforms.word_hashes import FACTOR, HALF, START, Hashes, hash_words, mix
+from transforms.line_hashes import LineHashes
+from transforms.segmentation import Flags, Int, Positions
+from transforms.word_hashes import Hashes, mix
 
 Positions32 = npt.NDArray[np.int32]
 
@@ -36,16 +36,6 @@ MOST_WORDS: Final = 2**21
 MOST_PROBES: Final = 1024
 """A table is probed so often for an item at most. By chance some 75 probes are the most in a table of 2^21 items; a
 text built so that its hashes collide, which could take hours, has items that are taken to be unlike all others."""
-
-
-@dataclass(frozen=True, slots=True)
-class LineHashes:
-    """A hash and the code points of each line of n texts; document d owns documents[d]:documents[d + 1] of them."""
-
-    documents: Positions
-    hashes: Hashes
-    characters: Positions
-    blank: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +63,6 @@ class Grams:
     duplicate: Positions
 
 
-def hash_lines(lines: Lines) -> LineHashes:
-    """Return what duplicates are found by: each line without White_Space at both ends."""
-    starts, ends = trim(lines.data, lines.starts, lines.ends)
-    characters = count_characters(lines.data, starts, ends)
-    return LineHashes(lines.documents, _hash_bytes(lines.data, starts, ends), characters, lines.blank)
-
-
 def find_duplicate_lines(lines: LineHashes) -> Duplicates:
     """Return duplicates among the lines that are not blank, compared without White_Space at both ends."""
     return Duplicates(*_count_duplicates(lines.documents, lines.hashes, lines.characters, ~lines.blank))
@@ -91,25 +74,10 @@ def find_duplicate_paragraphs(lines: LineHashes) -> Duplicates:
     return Duplicates(*_count_duplicates(lines.documents, chained, summed, last))
 
 
-def find_repeated_grams(words: Words, most_words: int = MOST_WORDS) -> Grams:
+def find_repeated_grams(found: Findings, most_words: int = MOST_WORDS) -> Grams:
     """Return the repeated n-grams of the first `most_words` words of each text, compared in lower case."""
-    lengths = count_characters(words.data, words.starts, words.ends)
-    return Grams(*_count_grams(words.documents, hash_words(words), lengths, np.int64(most_words)))
-
-
-@kernel
-def _hash_bytes(data: Bytes, starts: Positions, ends: Positions) -> Hashes:
-    """Return a 64-bit hash of the bytes of each span."""
-    hashes = np.empty(len(starts), np.uint64)
-    for span in range(len(starts)):
-        position, end, value = np.uint64(starts[span]), np.uint64(ends[span]), START
-        while end - position >= BYTE:
-            value = (value ^ load(data, position)) * FACTOR
-            value ^= value >> HALF
-            position += BYTE
-        rest = end - position
-        hashes[span] = mix((value ^ load_some(data, position, rest)) * FACTOR ^ rest)
-    return hashes
+    counted = _count_grams(found.words.documents, found.word_hashes, found.word_lengths, np.int64(most_words))
+    return Grams(*counted)
 
 
 @kernel

@@ -6,22 +6,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms.counts import LineCounts, WordCounts, count_distinct, count_lines, count_words
-from transforms.lines import find_lines
-from transforms.segmentation import find_words
+from transforms.findings import Findings
 
 
 def words_of(*texts: str) -> WordCounts:
     array = pa.array(texts, pa.large_string())
-    return count_words(find_words(array), array)
+    return count_words(Findings(array))
 
 
 def lines_of(text: str) -> tuple[int, int, int]:
-    found: LineCounts = count_lines(find_lines(pa.array([text], pa.large_string())), ("•", "-"))
+    found: LineCounts = count_lines(Findings(pa.array([text], pa.large_string())), ("•", "-"))
     return int(found.lines[0]), int(found.bulleted[0]), int(found.with_ellipsis[0])
 
 
 def distinct_in(text: str, *wanted: str) -> int:
-    return int(count_distinct(find_words(pa.array([text], pa.large_string())), wanted)[0])
+    return int(count_distinct(Findings(pa.array([text], pa.large_string())), wanted)[0])
 
 
 @pytest.mark.parametrize(

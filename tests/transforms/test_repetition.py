@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms import repetition
-from transforms.lines import find_lines
+from transforms.findings import Findings
 from transforms.repetition import (
     LONGEST,
     MOST_WORDS,
@@ -19,21 +19,19 @@ from transforms.repetition import (
     find_duplicate_lines,
     find_duplicate_paragraphs,
     find_repeated_grams,
-    hash_lines,
 )
-from transforms.segmentation import find_words
 
 
 def lines_of(*texts: str) -> Duplicates:
-    return find_duplicate_lines(hash_lines(find_lines(pa.array(texts, pa.large_string()))))
+    return find_duplicate_lines(Findings(pa.array(texts, pa.large_string())).line_hashes)
 
 
 def paragraphs_of(*texts: str) -> Duplicates:
-    return find_duplicate_paragraphs(hash_lines(find_lines(pa.array(texts, pa.large_string()))))
+    return find_duplicate_paragraphs(Findings(pa.array(texts, pa.large_string())).line_hashes)
 
 
 def grams_of(*texts: str) -> Grams:
-    return find_repeated_grams(find_words(pa.array(texts, pa.large_string())))
+    return find_repeated_grams(Findings(pa.array(texts, pa.large_string())))
 
 
 def row(found: Duplicates, text: int = 0) -> tuple[int, int, int, int]:
@@ -153,7 +151,7 @@ def test_duplicate_lines_and_paragraphs_any_texts_equal_plain_counting(texts: li
 
 
 def test_grams_words_beyond_the_bound_are_not_looked_at() -> None:
-    words = find_words(pa.array(["a b c a b", "a b"], pa.large_string()))
+    words = Findings(pa.array(["a b c a b", "a b"], pa.large_string()))
     found = find_repeated_grams(words, most_words=4)
     assert found.characters.tolist() == [4, 2]
     assert not found.top.any()
