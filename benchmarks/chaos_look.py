@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from curate.journal import events_of, runs_in
+from curate.running.journal import events_of, runs_in
 from curate.store import Store
 
 UNHASHED: Final = ("runs/", "spool/")

@@ -22,15 +22,15 @@ from typing import Final
 
 from benchmarks.dedup_corpora import write_speed_corpus
 from curate.datasets import Dataset
-from curate.graph import deduplicate, read_parquet
-from curate.jobs import Item, Job
-from curate.journal import Journal
-from curate.recipe import Outputs
-from curate.runners import Attempt, LocalRunner
-from curate.running import Engine, fingerprint_inputs, run_stages
-from curate.stages import compile_stages
+from curate.recipes.graph import deduplicate, read_parquet
+from curate.recipes.recipe import Outputs
+from curate.recipes.stages import compile_stages
+from curate.running.engine import Engine, fingerprint_inputs, run_stages
+from curate.running.jobs import Item, Job
+from curate.running.journal import Journal
+from curate.running.runners import Attempt, LocalRunner
+from curate.running.warm import warm
 from curate.store import Store
-from curate.warm import warm
 from transforms.minhash import MinHash
 
 BYTES: Final = 200_000_000

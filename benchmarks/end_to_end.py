@@ -44,7 +44,7 @@ from curate import Dataset, Outputs, deduplicate, read_warc, tokenize
 from curate.caches import TokenCache
 from curate.digests import text_digest
 from curate.run import Result, run
-from curate.verify import verify
+from curate.upkeep.verify import verify
 from examples.web_archive import encode_page, gzip_member, response_record
 from transforms.extraction import ExtractText
 from transforms.gopher import GopherQuality, GopherRepetition

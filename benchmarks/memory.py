@@ -25,11 +25,11 @@ from typing import Final
 
 from benchmarks.engine_stream import Nothing, texts, write_input
 from curate import Outputs, deduplicate, hold_out, read_parquet, tokenize
-from curate.jobs import Item, Job, resources_of
-from curate.journal import Journal
-from curate.runners import Attempt, run_item
-from curate.running import Engine, fingerprint_inputs, run_stages
-from curate.stages import compile_stages
+from curate.recipes.stages import compile_stages
+from curate.running.engine import Engine, fingerprint_inputs, run_stages
+from curate.running.jobs import Item, Job, resources_of
+from curate.running.journal import Journal
+from curate.running.runners import Attempt, run_item
 from curate.store import Store
 from transforms.minhash import MinHash
 from transforms.token_training import train_bpe

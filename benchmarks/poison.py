@@ -38,15 +38,15 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from curate import Outputs, read_warc
-from curate.accounting import Step
+from curate.accounting.accountant import Step
+from curate.accounting.quarantine import all_lists
 from curate.digests import digest_file
 from curate.isolation.crew import dismiss
 from curate.isolation.guard import GuardedShard, Isolation
 from curate.isolation.step import Isolated
-from curate.quarantine import all_lists
 from curate.run import Result, run
 from curate.store import Store
-from curate.verify import verify
+from curate.upkeep.verify import verify
 from transforms.extraction import ExtractText
 from transforms.outcome import Outcome
 from transforms.schema import NOT_CHECKED, documents, records

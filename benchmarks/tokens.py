@@ -35,10 +35,10 @@ from curate import Outputs, read_parquet
 from curate.caches import TokenCache, Tokenization
 from curate.datasets import Dataset
 from curate.digests import text_digest
-from curate.journal import Journal
 from curate.run import run
-from curate.runners import LocalRunner
-from curate.running import Engine
+from curate.running.engine import Engine
+from curate.running.journal import Journal
+from curate.running.runners import LocalRunner
 from transforms.token_training import train_bpe
 from transforms.tokens import Tokenizer
 

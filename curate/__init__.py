@@ -13,9 +13,10 @@ A recipe reads like this:
 and runs with `curate run books.py --store DIR --set root=…`.
 """
 
-from curate.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
 from curate.configuration import ConfigurationError
-from curate.graph import (
+from curate.readers.reader import Column
+from curate.recipes.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
+from curate.recipes.graph import (
     Dataset,
     decontaminate,
     deduplicate,
@@ -25,10 +26,9 @@ from curate.graph import (
     read_parquet,
     read_warc,
 )
-from curate.readers.reader import Column
-from curate.recipe import Outputs, Recipe, recipe
-from curate.reference import Reference, reference
-from curate.repeats_in_recipes import (
+from curate.recipes.recipe import Outputs, Recipe, recipe
+from curate.recipes.reference import Reference, reference
+from curate.recipes.repeats import (
     deduplicate_against,
     deduplicate_parts,
     deduplicate_spans,

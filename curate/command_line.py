@@ -16,22 +16,22 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Final
 
+from curate.commands.curve import add_curve
+from curate.commands.duplicates import add_duplicates
+from curate.commands.listing import add_list
+from curate.commands.plan import add_plan_options, print_plan
+from curate.commands.quarantine import add_isolation_options, add_quarantine, isolation_arguments
+from curate.commands.status import add_status
+from curate.commands.store import add_store_commands
+from curate.commands.store_options import STORE_HELP, add_store_options, store_of
+from curate.commands.tokens import add_commands
 from curate.configuration import ConfigurationError
-from curate.curve_command import add_curve
-from curate.duplicates_command import add_duplicates
-from curate.jobs import TaskError
-from curate.journal import finished_recipes
-from curate.list_command import add_list
-from curate.plan_command import add_plan_options, print_plan
-from curate.quarantine_command import add_isolation_options, add_quarantine, isolation_arguments
-from curate.recipe import Outputs, Recipe, load_recipe, parse_pairs
-from curate.stages import Stage
-from curate.status_command import add_status
-from curate.stopping import stoppable
+from curate.recipes.recipe import Outputs, Recipe, load_recipe, parse_pairs
+from curate.recipes.stages import Stage
+from curate.running.jobs import TaskError
+from curate.running.journal import finished_recipes
+from curate.running.stopping import stoppable
 from curate.store import Store, StoreError
-from curate.store_commands import add_store_commands
-from curate.store_options import STORE_HELP, add_store_options, store_of
-from curate.token_commands import add_commands
 from transforms.outcome import SchemaError
 
 OK, CHECK_FAILED, USAGE, RUN_FAILED = 0, 1, 2, 3
@@ -208,7 +208,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from curate.verify import verify
+    from curate.upkeep.verify import verify
 
     found = verify(store_of(options))
     for note in found.notes:
@@ -220,7 +220,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _look(options: argparse.Namespace) -> int:
-    from curate.look import look
+    from curate.commands.look import look
 
     for line in look(store_of(options, options.path), options.count):
         print(line)

@@ -1,4 +1,4 @@
-"""Finished datasets: the public way of reading one. `curate.commit` writes them.
+"""Finished datasets: the public way of reading one. `curate.committing.commit` writes them.
 
 `<store>/<name>-<key>/` holds `shards.parquet` (the shards in order), `statistics.json`, `samples.parquet` and, last,
 `manifest.json`. Pages and tools read datasets through `open_dataset`; nothing else needs to know the layout.
@@ -13,10 +13,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from curate.accounting.ledger import SAMPLES
+from curate.accounting.statistics import Statistics
 from curate.digests import short
-from curate.ledger import SAMPLES
 from curate.receipts import STATISTICS, committed_folders, lift, read_manifest, shard_folder
-from curate.statistics import Statistics
 from curate.store import Store, StoreError, check_self_digest
 
 SHARDS: Final = pa.schema(
@@ -101,7 +101,7 @@ class Dataset(Committed):
         return [{name: shard[name] for name in ("key", "rows", "bytes")} for shard in shards if shard["content"]]
 
     def samples(self) -> list[dict[str, Any]]:
-        """Return the samples, columns as in `curate.ledger.SAMPLES`."""
+        """Return the samples, columns as in `curate.accounting.ledger.SAMPLES`."""
         return list(pq.read_table(self.store.local(f"{self.folder}/samples.parquet"), schema=SAMPLES).to_pylist())
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -113,7 +113,7 @@ class Dataset(Committed):
                     yield from file.iter_batches(columns=columns)
 
     def ledger(self) -> Iterator[pa.RecordBatch]:
-        """Yield the ledger of this stage in order, columns as in `curate.ledger.LEDGER`."""
+        """Yield the ledger of this stage in order, columns as in `curate.accounting.ledger.LEDGER`."""
         for shard in self.each_shard(["key", "ledger"]):
             if shard["ledger"] is not None:
                 path = self.store.local(f"{shard_folder(shard['key'])}/dropped.parquet")

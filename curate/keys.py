@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from curate.accounting import Step
+from curate.accounting.accountant import Step
 from curate.configuration import describe
 from curate.digests import digest_bytes, digest_json
-from curate.graph import HoldOut
-from curate.inputs import FileUnit
+from curate.inputs.files import FileUnit
 from curate.readers.reader import Reader
-from curate.stages import VERBS, DocumentStage, Stage, Wide, WideStage, without_inputs
+from curate.recipes.graph import HoldOut
+from curate.recipes.stages import VERBS, DocumentStage, Stage, Wide, WideStage, without_inputs
 from transforms.outcome import canonical_json
 
 Units = Mapping[str, Sequence[FileUnit]]

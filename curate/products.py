@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from curate.caches.cache import TokenCache
-from curate.commit import inner_of
+from curate.committing.commit import inner_of
+from curate.committing.gathered import ReceiptRow, Receipts
 from curate.datasets import Committed, dataset_folder
 from curate.digests import digest_json
-from curate.gathered import ReceiptRow, Receipts
 from curate.receipts import MANIFEST, FileEntry, read_manifest
 from curate.store import Store, StoreError, json_line, self_digested
 from transforms.tokens import Tokenizer

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from curate.accounting.statistics import Statistics
 from curate.digests import short
 from curate.formats import Format, FormatError
-from curate.statistics import Statistics
 from curate.store import MissingError, Store, StoreError, check_self_digest, json_line, self_digested
 
 _REMEDY: Final = "use the version that wrote it, or run the recipe again into a new store"

@@ -25,6 +25,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from curate.committing.gathered import Receipts
+from curate.committing.gathering import required_receipt
 from curate.digests import digest_json
 from curate.exchange import (
     FORMAT,
@@ -39,10 +41,8 @@ from curate.exchange import (
     write_parts,
 )
 from curate.exchange.sorting import Integers, borders, place_of
-from curate.gathered import Receipts
-from curate.gathering import required_receipt
-from curate.jobs import Item, Resources, RunsJobs, publish_files
 from curate.receipts import shard_folder
+from curate.running.jobs import Item, Resources, RunsJobs, publish_files
 from curate.store import Store, StoreError
 
 PARTITION: Final = "*partition"

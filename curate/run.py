@@ -12,27 +12,27 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from curate.clusters import Cluster, Connection, RunningRay, StartedRay
+from curate.accounting.quarantine import check_passed, quarantined, read_lists
+from curate.cluster.clusters import Cluster, Connection, RunningRay, StartedRay
+from curate.cluster.runner import connected
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, dataset_folder, open_dataset
 from curate.digests import digest_json
 from curate.isolation.crew import dismiss
 from curate.isolation.guard import Isolation
 from curate.isolation.limits import MEMORY, SECONDS, Limits
-from curate.journal import Journal, agreement
 from curate.keys import Keys, Units
 from curate.products import Caches, open_product
-from curate.progress import say
-from curate.quarantine import check_passed, quarantined, read_lists
-from curate.ray_runner import connected
 from curate.readers.chunks import CHUNK_ROWS
 from curate.receipts import MANIFEST, FileEntry, committed_folders, read_manifest
-from curate.recipe import Artifact, Outputs
-from curate.runners import LocalRunner, Runner
-from curate.running import Engine, Made, fingerprint_inputs, run_stages
-from curate.stages import Stage, Stages, compile_stages, transforms_of
+from curate.recipes.recipe import Artifact, Outputs
+from curate.recipes.stages import Stage, Stages, compile_stages, transforms_of
+from curate.running.engine import Engine, Made, fingerprint_inputs, run_stages
+from curate.running.journal import Journal, agreement
+from curate.running.progress import say
+from curate.running.runners import LocalRunner, Runner
+from curate.running.warm import is_cold, warm
 from curate.store import Store, json_line, open_store, self_digested
-from curate.warm import is_cold, warm
 from transforms.sample import Sample
 
 RUNNERS = ("ray", "local")
@@ -62,7 +62,7 @@ class Result:
 
     @property
     def quarantined(self) -> dict[str, int]:
-        """How many documents could not be processed, by what happened to them; see `curate.quarantine`."""
+        """How many documents could not be processed, by what happened to them; see `curate.accounting.quarantine`."""
         counts: Counter[str] = Counter()
         for dataset in self.stages:
             if dataset.manifest["quarantine"]:

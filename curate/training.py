@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from curate.cells import TrainedTokenizer
 from curate.datasets import Dataset
 from curate.digests import digest_json
-from curate.jobs import Item, RunsJobs, publish_files
 from curate.products import MadeOf, TokenizerFile, commit_tokenizer
 from curate.receipts import shard_folder
+from curate.recipes.cells import TrainedTokenizer
+from curate.running.jobs import Item, RunsJobs, publish_files
 from curate.store import Store
 from transforms.token_training import train_bpe
 

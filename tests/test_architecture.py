@@ -13,7 +13,7 @@ MAY_IMPORT = {
     "trainers": {"transforms", "curate", "mixtures"},
     "viewers": {"transforms", "curate", "mixtures", "trainers"},
 }
-SEES_EVERYTHING = {"curate/command_line.py", "curate/store_commands.py", "curate/token_commands.py"}
+SEES_EVERYTHING = {"curate/command_line.py", "curate/commands/store.py", "curate/commands/tokens.py"}
 HEAVY = {
     "boto3",
     "botocore",

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from curate.accounting.ledger import KINDS, LEDGER, SAMPLE_KINDS, SAMPLES
+from curate.accounting.quarantine import REASONS
 from curate.command_line import main
+from curate.committing.gathered import MERGED, ROWS
 from curate.datasets import SHARDS
-from curate.gathered import MERGED, ROWS
-from curate.ledger import KINDS, LEDGER, SAMPLE_KINDS, SAMPLES
-from curate.listings import CHECKSUMS
-from curate.quarantine import REASONS
-from curate.recipe import Outputs, Recipe
+from curate.inputs.listings import CHECKSUMS
+from curate.recipes.recipe import Outputs, Recipe
 from transforms.schema import documents
 
 ROOT = Path(__file__).parents[1]

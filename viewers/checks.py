@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from curate.quarantine import PREFIX
+from curate.accounting.quarantine import PREFIX
 from viewers.flows import Flow, Identity, all_flows, held_out, place_name
 from viewers.loading import Report, StageView
 from viewers.numbers import counted, grouped, share

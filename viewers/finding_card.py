@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from curate.samples import AROUND, HEAD
+from curate.accounting.samples import AROUND, HEAD
 from viewers.differences import Piece
 from viewers.markup import Markup, element, join
 from viewers.numbers import grouped, share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from curate.statistics import estimate_distinct
+from curate.accounting.statistics import estimate_distinct
 from viewers.loading import StageView
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from curate.samples import HEAD
+from curate.accounting.samples import HEAD
 from transforms.pii import MaskPII
 from viewers.differences import Piece, compare
 from viewers.loading import Report
@@ -54,7 +54,7 @@ class Excerpts:
 
 
 def card(sample: Mapping[str, Any], others: Sequence[Mapping[str, Any]], excerpts: Excerpts) -> Markup:
-    """Return the card of `sample`, a row of `curate.ledger.SAMPLES`; `others` are samples with the same text."""
+    """Return the card of `sample`, a row of `ledger.SAMPLES` of `curate.accounting`; `others` have the same text."""
     is_pair = sample["after"] is not None and sample["after"] != sample["excerpt"]
     more = None
     if others:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from curate.accounting.statistics import text_sum
 from curate.caches.arrays import block_digests
 from curate.caches.description import NAME, content_of
 from curate.caches.errors import CacheError
-from curate.statistics import text_sum
 from transforms.token_order import order_of
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from curate.accounting.statistics import Statistics
 from curate.caches.errors import CutShortError, DamagedCacheError, OldFormatError
 from curate.caches.layout import FORMAT, ArraySpec, array_spec
 from curate.digests import digest_bytes, digest_json
 from curate.formats import FormatError
-from curate.statistics import Statistics
 from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
 
 NAME: Final = "cache.json"

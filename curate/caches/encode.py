@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from curate.accounting.statistics import Statistics, add, length_bin
 from curate.caches.errors import CacheError, OtherTokenizerError
 from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, tokens_schema
 from curate.exchange import partition_of
-from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Collector, memory_of
-from curate.statistics import Statistics, add, length_bin
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store, json_line
 from curate.writer import cut_rows
 from transforms.duplicates import text_digests

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from curate.accounting.statistics import Statistics
 from curate.caches.description import NAME, Description, content_of
 from curate.caches.layout import ARRAYS, GROUP
 from curate.caches.lengths import Lengths
 from curate.caches.plan import Plan
 from curate.caches.write import cell_array
-from curate.jobs import Item
 from curate.receipts import Receipt, publish_receipt
-from curate.statistics import Statistics
+from curate.running.jobs import Item
 from curate.store import Store, json_line
 from transforms.tokens import CANARY
 

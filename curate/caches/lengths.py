@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from curate.caches.plan import DOCUMENTS, Plan
-from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Regrouped, memory_of
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store, json_line
 from curate.writer import write_parquet
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from curate import exchange
+from curate.accounting.statistics import merge_all
 from curate.caches.encode import CellsJob, TokensJob, check_cells, read_cells
 from curate.caches.errors import CacheError
 from curate.caches.finish import FinishJob, writers
@@ -27,15 +28,14 @@ from curate.caches.layout import LAYOUT, Layout
 from curate.caches.lengths import Lengths, LengthsJob, read_lengths
 from curate.caches.plan import Cell, Plan, SourceShard, Values, cell_name
 from curate.caches.write import WriteDocumentsJob, WriteTokensJob
+from curate.committing.gathered import Receipts, held
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.digests import digest_json
 from curate.exchange import Limits
-from curate.gathered import Receipts, held
-from curate.jobs import Item, Job, RunsJobs, publish_files
 from curate.receipts import Receipt, read_receipt, shard_folder
 from curate.regroup import Regrouped, regroup
-from curate.statistics import merge_all
+from curate.running.jobs import Item, Job, RunsJobs, publish_files
 from curate.store import Store
 from transforms.tokens import Tokenizer
 

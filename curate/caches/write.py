@@ -15,14 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from curate.accounting.statistics import Statistics, text_sum
 from curate.caches.arrays import block_digests, shard_bytes
 from curate.caches.errors import CacheError
 from curate.caches.layout import ArraySpec
 from curate.caches.lengths import Lengths
 from curate.caches.plan import DOCUMENTS, Plan, digest_rows
-from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Regrouped, memory_of
-from curate.statistics import Statistics, text_sum
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store, json_line
 
 BY_DOCUMENT = ("offsets", "ids", "origin", "texts")

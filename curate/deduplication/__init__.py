@@ -26,7 +26,8 @@ from fractions import Fraction
 from functools import partial
 
 from curate import exchange
-from curate.accounting import ConservationError
+from curate.accounting.accountant import ConservationError
+from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
 from curate.deduplication import plan as constants
 from curate.deduplication.apply import ApplyJob
@@ -64,11 +65,10 @@ from curate.deduplication.pairs import (
 )
 from curate.deduplication.plan import Plan
 from curate.deduplication.verify import ShinglesJob, VerifyJob, candidates_exchange, sets_exchange
-from curate.gathered import Receipts
-from curate.graph import Deduplicate
-from curate.jobs import Item, Job, RunsJobs
+from curate.recipes.graph import Deduplicate
+from curate.recipes.stages import WideStage
 from curate.regroup import Exchange, Regrouped, regroup
-from curate.stages import WideStage
+from curate.running.jobs import Item, Job, RunsJobs
 
 
 class TooManyRemovedError(ConservationError):

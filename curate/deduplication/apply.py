@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from curate.accounting import Step
+from curate.accounting.accountant import Step
 from curate.deduplication.plan import VERDICTS, Plan, cursor_of, not_empty
-from curate.documents import DocumentJob, ShardUnit
-from curate.jobs import Item, Resources
+from curate.recipes.stages import DUPLICATE, fit_to
 from curate.regroup import Regrouped
-from curate.stages import DUPLICATE, fit_to
+from curate.running.documents import DocumentJob, ShardUnit
+from curate.running.jobs import Item, Resources
 from curate.store import Store
 from transforms.exact import decimal_text
 from transforms.outcome import Outcome, canonical_json, kept

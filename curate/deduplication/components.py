@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from curate.deduplication.pairs import by_node
 from curate.deduplication.plan import CANDIDATES, EDGES, LINKS, ROOTED_EDGES, ROOTED_ORDERS, Plan, Refs
-from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Exchange, Regrouped
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from transforms.components import Links, Roots, downward, large_star, outward, small_star, stars
 

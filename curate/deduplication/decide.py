@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from curate.deduplication.estimate import EDGE_MEMORY
 from curate.deduplication.exact import verdict_exchanges
 from curate.deduplication.plan import CANDIDATES, EDGES, NEAR, ROOTED_ORDERS, SIMILARITY, VERDICTS, Plan, Refs
-from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Collector, Exchange, Regrouped
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from transforms.duplicates import STAYS, survivors
 

@@ -14,8 +14,8 @@ from curate import exchange
 from curate.datasets import Dataset
 from curate.deduplication.plan import BAND_BYTES, MAX_COMPONENT_EDGES, ROW_BYTES
 from curate.exchange import Limits
-from curate.graph import Deduplicate
 from curate.parts import BATCH_BYTES
+from curate.recipes.graph import Deduplicate
 from curate.regroup import memory_of
 
 EDGE_MEMORY: Final = 228

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from curate.deduplication.plan import BECAUSE, DIGESTS, GONE, KEEPERS, SPAN, TEXTS, VERDICTS, Plan, Refs, not_empty
 from curate.exchange import partition_of
-from curate.jobs import Item, Resources, Spooled, publish_files
 from curate.regroup import Collector, Exchange, Regrouped
+from curate.running.jobs import Item, Resources, Spooled, publish_files
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.duplicates import EqualTexts, leading_bits, text_digests

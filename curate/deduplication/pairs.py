@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from curate.deduplication.plan import BANDS, PAIRS, SPAN, TEXTS, WANTED, Plan, Refs, cursor_of, not_empty
 from curate.exchange import partition_of
-from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Exchange, Regrouped
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from transforms.duplicates import common_prefix, order_prefixes, split_buckets
 from transforms.minhash import band_keys, scoped_keys, split_keys

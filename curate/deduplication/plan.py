@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits
-from curate.jobs import Resources
 from curate.parts import BATCH_BYTES, checked_file, part_batches
 from curate.regroup import Cursor, Exchange, Regrouped, memory_of
+from curate.running.jobs import Resources
 from curate.store import Store
 from transforms.minhash import MinHash
 from transforms.order_key import encode_column

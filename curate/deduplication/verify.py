@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from curate.deduplication.estimate import SHINGLES_MEMORY
 from curate.deduplication.pairs import by_node, owned_exchange
 from curate.deduplication.plan import CANDIDATES, EDGES, SETS, SIMILARITY, Plan, Refs, cursor_of
-from curate.jobs import Item, Resources, Spooled, publish_files
 from curate.regroup import Collector, Exchange, Regrouped
+from curate.running.jobs import Item, Resources, Spooled, publish_files
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.minhash import MinHash, Sets, first_bands, portions, sets_of

@@ -14,16 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from curate import exchange
-from curate.accounting import Step
+from curate.accounting.accountant import Step
+from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
-from curate.documents import DocumentJob
-from curate.gathered import Receipts
-from curate.graph import Group
 from curate.grouping.merge import RUN, STEP, MergeRuns
 from curate.grouping.regrouping import GroupUnit, Plan, RegroupJob
-from curate.jobs import Item, RunsJobs
+from curate.recipes.graph import Group
+from curate.recipes.stages import WideStage
 from curate.regroup import regroup
-from curate.stages import WideStage
+from curate.running.documents import DocumentJob
+from curate.running.jobs import Item, RunsJobs
 
 
 @dataclass(frozen=True, slots=True)

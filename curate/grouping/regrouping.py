@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from blake3 import blake3
 
 from curate.digests import digest_json
-from curate.documents import read_shard
 from curate.exchange import FORMAT, Limits, partition_of
-from curate.jobs import Item, Resources, publish_files
 from curate.parts import BATCH_BYTES
 from curate.readers.chunks import Chunk
+from curate.recipes.stages import fit_to
 from curate.regroup import Exchange, Regrouped, memory_of
-from curate.stages import fit_to
+from curate.running.documents import read_shard
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from transforms.duplicates import leading_bits
 from transforms.order_key import encode_column, order_keys

@@ -18,18 +18,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curate import exchange
-from curate.accounting import Step
+from curate.accounting.accountant import Step
+from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
-from curate.documents import DocumentJob, ShardUnit
-from curate.gathered import Receipts
-from curate.graph import HoldOut
 from curate.holdout.apply import STEP, LeavesTraining, StaysOut
 from curate.holdout.choose import ChoicesJob, ChooseJob
 from curate.holdout.held import HeldJob, IndexJob, held_exchange
 from curate.holdout.plan import Plan
-from curate.jobs import Item, Job, RunsJobs
+from curate.recipes.graph import HoldOut
+from curate.recipes.stages import WideStage
 from curate.regroup import regroup
-from curate.stages import WideStage
+from curate.running.documents import DocumentJob, ShardUnit
+from curate.running.jobs import Item, Job, RunsJobs
 from transforms.hold_out import Limit
 from transforms.outcome import Transform
 

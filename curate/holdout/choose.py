@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from curate.deduplication.plan import SHARD_BITS
 from curate.holdout.plan import CHOICES, SIZES, Plan
-from curate.jobs import Item, Resources, publish_files
 from curate.parts import part_batches
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.duplicates import text_digests

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from curate.deduplication.plan import SHARD_BITS, shards_of
-from curate.documents import read_shard
 from curate.holdout.plan import HELD, Plan, Refs
-from curate.jobs import Item, Resources, Spooled, publish_files
+from curate.recipes.stages import fit_to
 from curate.regroup import Collector, Exchange, Regrouped
-from curate.stages import fit_to
+from curate.running.documents import read_shard
+from curate.running.jobs import Item, Resources, Spooled, publish_files
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.duplicates import text_digests

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits
-from curate.jobs import Resources
 from curate.parts import BATCH_BYTES, checked_file
 from curate.regroup import Exchange, memory_of
+from curate.running.jobs import Resources
 from curate.store import Store
 from transforms.hold_out import Limit
 from transforms.minhash import MinHash

@@ -15,12 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from curate.accounting import Step
-from curate.isolation.crew import crew_of
-from curate.isolation.judging import Judge
-from curate.isolation.limits import Limits
-from curate.isolation.step import Isolated, Listed
-from curate.quarantine import (
+from curate.accounting.accountant import Step
+from curate.accounting.quarantine import (
     NO_QUARANTINE,
     Quarantine,
     Verdicts,
@@ -28,6 +24,10 @@ from curate.quarantine import (
     read_quarantine,
     write_quarantine,
 )
+from curate.isolation.crew import crew_of
+from curate.isolation.judging import Judge
+from curate.isolation.limits import Limits
+from curate.isolation.step import Isolated, Listed
 from curate.receipts import read_receipt
 from curate.store import Store, StoreError
 from transforms.outcome import Transform

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from curate.accounting.quarantine import Verdict
 from curate.isolation.crew import Crew
 from curate.isolation.limits import Limits
 from curate.isolation.process import Fall
 from curate.isolation.replies import Part
 from curate.isolation.trials import Trial
-from curate.quarantine import Verdict
 from transforms.outcome import canonical_json
 from transforms.pii import mask_excerpt
 
@@ -39,7 +39,7 @@ LOGGED: Final = 10
 
 _MESSAGE: Final = 200
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
-_LOG: Final = logging.getLogger("curate.quarantine")
+_LOG: Final = logging.getLogger("curate.accounting.quarantine")
 
 
 class TooManyRaised(RuntimeError):  # noqa: N818 (what happened, as the message begins)

@@ -1,7 +1,7 @@
 """A child, as the worker sees it: asked for slices, watched, ended.
 
 Between request and reply the worker looks every few milliseconds at the clock and at the child's memory. What ends a
-child is a `Fall` with a reason of `curate.quarantine.REASONS`; that it was killed or stopped by somebody else is a
+child is a `Fall`, with a reason of the quarantine's `REASONS`; that it was killed or stopped by somebody else is a
 `Lost`, which says nothing of any document. Cost: 0.1 ms a request.
 """
 

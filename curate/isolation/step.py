@@ -14,12 +14,12 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from curate.accounting.quarantine import Verdict
 from curate.isolation.crew import Crew
 from curate.isolation.judging import Judge, row_of
 from curate.isolation.process import Fall
 from curate.isolation.replies import Part, joined
 from curate.isolation.trials import MOST, TURN, Trial
-from curate.quarantine import Verdict
 from transforms.chain import in_row_order, name_of
 from transforms.outcome import DROPPED, Outcome, Transform, rows
 

@@ -15,15 +15,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from curate import exchange
+from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
-from curate.gathered import Receipts
-from curate.graph import Join
-from curate.jobs import Item, Job, RunsJobs
 from curate.joining.apply import JoinJob
 from curate.joining.match import LeftJob, MatchJob, RightJob
 from curate.joining.plan import LEFT_BYTES, Plan
+from curate.recipes.graph import Join
+from curate.recipes.stages import WideStage
 from curate.regroup import Exchange, Regrouped, regroup
-from curate.stages import WideStage
+from curate.running.jobs import Item, Job, RunsJobs
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from typing import ClassVar, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.accounting import ConservationError, Step
-from curate.documents import DocumentJob, ShardUnit
-from curate.jobs import Item, Resources
+from curate.accounting.accountant import ConservationError, Step
 from curate.joining.plan import ID_FIELD, PLACE, SHARD_BITS, Plan
+from curate.recipes.stages import fit_to
 from curate.regroup import Regrouped
-from curate.stages import fit_to
+from curate.running.documents import DocumentJob, ShardUnit
+from curate.running.jobs import Item, Resources
 from curate.store import Store
 from transforms.outcome import Outcome, kept
 from transforms.schema import ID

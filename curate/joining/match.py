@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.accounting import ConservationError
+from curate.accounting.accountant import ConservationError
 from curate.exchange import partition_of
-from curate.jobs import Item, Resources, publish_files
 from curate.joining.plan import ID_FIELD, LEFT, MATCHED, PLACE, SHARD_BITS, Plan
 from curate.parts import part_batches
 from curate.regroup import Cursor, Regrouped
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from transforms.duplicates import leading_bits
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits
-from curate.jobs import Resources
 from curate.regroup import Exchange, memory_of
+from curate.running.jobs import Resources
 from curate.store import Store
 from transforms.schema import ID
 

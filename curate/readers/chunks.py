@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from blake3 import blake3
 
+from curate.accounting.measures import bytes_of
+from curate.accounting.statistics import Statistics, add
 from curate.digests import document_id
-from curate.measures import bytes_of
 from curate.readers.columns import ids_of, key_ids, place_ids, places_of, record_digests, row_places, rows_of
 from curate.readers.events import End, Event, Gap, Read, Refused, Rows, Structural
 from curate.readers.reader import Reader
 from curate.readers.seen import Seen
-from curate.statistics import Statistics, add
 from transforms.outcome import rows as rows_from
 from transforms.schema import ID, ORIGIN
 

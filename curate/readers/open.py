@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from curate.inputs import FileUnit
+from curate.inputs.files import FileUnit
 from curate.readers.events import Event
 from curate.readers.files import read_file_events
 from curate.readers.jsonl import read_jsonl_events

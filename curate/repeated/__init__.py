@@ -25,12 +25,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from curate import exchange
-from curate.accounting import Step
+from curate.accounting.accountant import Step
+from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
-from curate.documents import DocumentJob
-from curate.gathered import Receipts
-from curate.graph import CutRepeats, DropEqual
-from curate.jobs import Item, Job, RunsJobs
+from curate.recipes.graph import CutRepeats, DropEqual
+from curate.recipes.stages import WideStage
 from curate.regroup import Exchange, Regrouped, regroup
 from curate.repeated.apply import CutParts, CutSpans, DropEqualOnes, ToldUnit
 from curate.repeated.equal import EqualJob, KeysJob, equal_exchange, keyed_exchange
@@ -46,7 +45,8 @@ from curate.repeated.spans import (
     spans_gone_exchange,
     windows_exchange,
 )
-from curate.stages import WideStage
+from curate.running.documents import DocumentJob
+from curate.running.jobs import Item, Job, RunsJobs
 from transforms.parts import RepeatedParts
 from transforms.substrings import RepeatedSpans
 

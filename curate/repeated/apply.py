@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.documents import read_shard
 from curate.readers.chunks import Chunk
 from curate.regroup import Regrouped
 from curate.repeated.plan import SHARD_BITS, Plan, of_shard
+from curate.running.documents import read_shard
 from transforms.outcome import Outcome, canonical_json, kept
 from transforms.parts import RepeatedParts, cut_parts, find_parts
 from transforms.segmentation import text_buffers

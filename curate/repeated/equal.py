@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from curate.exchange import partition_of
-from curate.graph import DropEqual
-from curate.jobs import Item, Resources, publish_files
+from curate.recipes.graph import DropEqual
 from curate.regroup import Exchange, Regrouped
 from curate.repeated.plan import EQUAL, KEYED, Plan
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from transforms.duplicates import EqualTexts, leading_bits, text_digests
 

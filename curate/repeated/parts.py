@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from curate.exchange import partition_of
-from curate.jobs import Item, Resources, publish_files
 from curate.regroup import Exchange, Regrouped
 from curate.repeated.plan import PARTS, PARTS_GONE, ROWS_AT_ONCE, Plan
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from transforms.duplicates import leading_bits
 from transforms.parts import Occurrences, RepeatedParts, find_parts

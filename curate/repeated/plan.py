@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits
-from curate.jobs import Resources
 from curate.parts import BATCH_BYTES, part_batches
-from curate.reference import Reference
+from curate.recipes.reference import Reference
 from curate.regroup import Cursor, Exchange, Regrouped, memory_of
+from curate.running.jobs import Resources
 from curate.store import Store
 from transforms.order_key import order_keys
 from transforms.schema import ID

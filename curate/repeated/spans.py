@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from curate.exchange import partition_of
-from curate.jobs import Item, Resources, publish_files
 from curate.readers.reader import MAX_RECORD_BYTES
 from curate.regroup import Exchange, Regrouped
 from curate.repeated.plan import ANCHORS, ROWS_AT_ONCE, SHARED, SPANS_GONE, WINDOWS, Plan, of_shard
+from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from transforms.duplicates import leading_bits
 from transforms.parts import Occurrences

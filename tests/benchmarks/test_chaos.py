@@ -15,8 +15,8 @@ from benchmarks.chaos import checks_of
 from benchmarks.chaos_look import Outcome, leftovers, tasks_done, tree
 from benchmarks.chaos_points import choose_points, kind_of
 from benchmarks.chaos_recipe import Amount, outputs, write_inputs
+from curate.recipes.stages import DocumentStage, WideStage, compile_stages
 from curate.run import run
-from curate.stages import DocumentStage, WideStage, compile_stages
 from curate.store import POINTS, Store
 
 ROOT = Path(__file__).parents[2]

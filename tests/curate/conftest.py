@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from curate.ray_runner import RayRunner, ray_runner
+from curate.cluster.runner import RayRunner, ray_runner
 from curate.run import Result
 from tests.curate import corpus
 from tests.curate.corpus import run_on, small, write_corpus

@@ -12,13 +12,13 @@ from typing import Any
 
 from curate import Column, Dataset, Outputs, datasets, deduplicate, field, read_jsonl
 from curate.digests import digest_file
-from curate.jobs import Item, Job
-from curate.journal import Journal
-from curate.recipe import Recipe
+from curate.recipes.recipe import Recipe
+from curate.recipes.stages import compile_stages
 from curate.run import Result, commit_result
-from curate.runners import Attempt, LocalRunner, Runner, run_item
-from curate.running import Engine, fingerprint_inputs, run_stages
-from curate.stages import compile_stages
+from curate.running.engine import Engine, fingerprint_inputs, run_stages
+from curate.running.jobs import Item, Job
+from curate.running.journal import Journal
+from curate.running.runners import Attempt, LocalRunner, Runner, run_item
 from curate.store import Store
 from transforms.gopher import GERMAN, GopherQuality
 from transforms.minhash import MinHash

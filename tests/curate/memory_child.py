@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 from curate import Outputs, read_jsonl, read_parquet
-from curate.documents import WORKER_BYTES, DocumentJob
+from curate.recipes.stages import DocumentStage, compile_stages
 from curate.run import run
-from curate.stages import DocumentStage, compile_stages
+from curate.running.documents import WORKER_BYTES, DocumentJob
+from curate.running.warm import warm
 from curate.store import Store
-from curate.warm import warm
 from transforms.outcome import Transform
 from transforms.predicates import field
 from transforms.where import Where

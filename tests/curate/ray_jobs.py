@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from curate.jobs import Item, Resources
+from curate.running.jobs import Item, Resources
 from curate.store import Store
 
 

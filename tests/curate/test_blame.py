@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from curate.blame import blaming
-from curate.jobs import TaskError
-from curate.recipe import Outputs
+from curate.accounting.blame import blaming
+from curate.recipes.recipe import Outputs
 from curate.run import run
+from curate.running.jobs import TaskError
 from tests.curate.corpus import read_web, write_corpus
 from tests.curate.raising import RaiseOn
 

@@ -18,11 +18,11 @@ from curate.caches.encode import TokensJob
 from curate.caches.layout import LAYOUT
 from curate.caches.plan import MOST_CELLS, Plan, cache_folder, cell_name
 from curate.caches.tokenization import make_cells, stored_tokenizer
+from curate.cluster.runner import RayRunner
 from curate.configuration import ConfigurationError
 from curate.digests import digest_file, text_digest
 from curate.exchange import LIMITS
-from curate.jobs import Item
-from curate.ray_runner import RayRunner
+from curate.running.jobs import Item
 from curate.store import POINTS, Store
 from tests.curate.corpus import ShuffledRunner, run_on, tree, write_lines
 from tests.curate.token_corpus import (

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from curate.clusters import RunningRay
+from curate.cluster.clusters import RunningRay
+from curate.cluster.runner import RayRunner
+from curate.cluster.versions import differences, versions_here
+from curate.cluster.worker import Agreement, NodeError
 from curate.command_line import main
 from curate.configuration import ConfigurationError
-from curate.journal import events_of, runs_in
-from curate.ray_runner import RayRunner
-from curate.ray_worker import Agreement, NodeError
-from curate.status import status_of
+from curate.running.journal import events_of, runs_in
 from curate.store import Store
-from curate.versions import differences, versions_here
+from curate.upkeep.status import status_of
 from tests.curate.ray_jobs import Acting, items
 
 RECIPE = """
@@ -132,8 +132,9 @@ def test_process_that_is_connected_already_uses_that_ray_and_leaves_it_as_it_is(
 def test_cluster_whose_versions_differ_is_refused_with_a_list(cluster: Any, tmp_path: Path) -> None:
     write(tmp_path)
     program = (
-        "import sys, curate.journal; from curate.versions import versions_here; from curate.command_line import main; "
-        "curate.journal.versions_here = lambda: {**versions_here(), 'numba': '0.0.1'}; sys.exit(main(sys.argv[1:]))"
+        "import sys; from curate.cluster.versions import versions_here; from curate.command_line import main; "
+        "from curate.running import journal; "
+        "journal.versions_here = lambda: {**versions_here(), 'numba': '0.0.1'}; sys.exit(main(sys.argv[1:]))"
     )
     given = arguments(tmp_path, "store", "--address", cluster.address)
     done = subprocess.run(

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from curate import Outputs, deduplicate, hold_out, read_jsonl, tokenize, train_tokenizer
-from curate.collecting import (
+from curate.accounting.quarantine import Verdict, write_quarantine
+from curate.command_line import main
+from curate.configuration import ConfigurationError
+from curate.run import Result, open_result, run
+from curate.store import Store
+from curate.upkeep.collecting import (
     ALIVE_SECONDS,
     RunningError,
     alive_in,
@@ -23,14 +28,9 @@ from curate.collecting import (
     results_of,
     unfinished_run,
 )
-from curate.command_line import main
-from curate.configuration import ConfigurationError
-from curate.leftovers import INNER, JOURNALS, KINDS, leftovers
-from curate.quarantine import Verdict, write_quarantine
-from curate.run import Result, open_result, run
-from curate.store import Store
-from curate.trace import trace_token
-from curate.verify import verify
+from curate.upkeep.leftovers import INNER, JOURNALS, KINDS, leftovers
+from curate.upkeep.trace import trace_token
+from curate.upkeep.verify import verify
 from tests.curate.corpus import write_lines
 from transforms import GopherQuality, MaskPII
 

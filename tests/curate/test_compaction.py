@@ -16,15 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curate import Dataset, Outputs, deduplicate, read_jsonl, read_warc
-from curate.accounting import ConservationError
-from curate.compaction import Compact, CompactJob, Shard, check_joined, group_key, groups_of, measured
+from curate.accounting.accountant import ConservationError
 from curate.digests import digest_json
-from curate.jobs import Item, TaskError
 from curate.receipts import FileEntry, Receipt, read_receipt, shard_folder
+from curate.recipes.stages import DocumentStage, Stages, WideStage, compile_stages
 from curate.run import Result, run
-from curate.stages import DocumentStage, Stages, WideStage, compile_stages
+from curate.running.jobs import Item, TaskError
 from curate.store import Store, StoreError
-from curate.verify import verify
+from curate.upkeep.compaction import Compact, CompactJob, Shard, check_joined, group_key, groups_of, measured
+from curate.upkeep.verify import verify
 from transforms import ExtractText, GopherQuality, MaskPII, Sample, WithdrawList
 
 TARGET = 1 << 20

@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 import pytest
 
 from curate import Outputs, deduplicate, read_jsonl
-from curate.accounting import ConservationError
-from curate.conservation import check_documents
+from curate.accounting.accountant import ConservationError
+from curate.accounting.conservation import check_documents
+from curate.accounting.quarantine import Verdict, quarantine_name, read_quarantine, write_quarantine
+from curate.cluster.runner import RayRunner
 from curate.digests import digest_file
-from curate.jobs import TaskError
-from curate.quarantine import Verdict, quarantine_name, read_quarantine, write_quarantine
-from curate.ray_runner import RayRunner
 from curate.receipts import FileEntry, Receipt, read_receipt
 from curate.run import Result
+from curate.running.jobs import TaskError
 from curate.store import Store, StoreError
 from tests.curate.corpus import ledger, read_web, run_on, sentence, small, staged, tasks, texts, write_lines
 from transforms.outcome import Outcome, kept

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from curate.command_line import main
-from curate.curve_plot import curve_svg
+from curate.commands.curve_plot import curve_svg
 from curate.run import Result
 from tests.curate.corpus import changed, sentence
 from transforms.minhash import MinHash

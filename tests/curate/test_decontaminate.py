@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from curate import Outputs, read_jsonl
-from curate.graph import Dataset, decontaminate
-from curate.verify import verify
+from curate.recipes.graph import Dataset, decontaminate
+from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, ledger, run_on, texts, write_lines
 from tests.transforms.contamination_cases import HOST, ITEMS, PASSAGE, write_benchmark
 from transforms.contamination import Benchmark

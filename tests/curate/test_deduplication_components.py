@@ -19,11 +19,11 @@ from curate.deduplication.pairs import by_node
 from curate.deduplication.plan import CANDIDATES, EDGES, LINKS, Plan
 from curate.deduplication.verify import candidates_exchange
 from curate.exchange import LIMITS
-from curate.jobs import Item, publish_files
-from curate.journal import Journal
 from curate.regroup import regroup
-from curate.runners import LocalRunner
-from curate.running import Engine
+from curate.running.engine import Engine
+from curate.running.jobs import Item, publish_files
+from curate.running.journal import Journal
+from curate.running.runners import LocalRunner
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.components import components as connected

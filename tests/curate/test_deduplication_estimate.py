@@ -10,9 +10,9 @@ import pytest
 from curate import Outputs, deduplicate, read_jsonl
 from curate.deduplication.estimate import estimate, passes
 from curate.exchange import LIMITS
-from curate.graph import Deduplicate
-from curate.journal import events_of, runs_in
-from curate.planning import plan
+from curate.planning.plan import plan
+from curate.recipes.graph import Deduplicate
+from curate.running.journal import events_of, runs_in
 from curate.store import Store
 from tests.curate.corpus import run_on, write_lines
 from transforms.minhash import MinHash

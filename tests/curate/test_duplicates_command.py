@@ -11,11 +11,11 @@ import pytest
 
 from curate import Outputs, deduplicate, deduplicate_against, reference
 from curate.command_line import main
+from curate.commands.duplicate_groups import group_of, largest_groups, texts_before
+from curate.commands.duplicates import browse
+from curate.commands.text_diff import CHANGES, WORDS, word_diff
 from curate.datasets import dataset_folder
-from curate.duplicate_groups import group_of, largest_groups, texts_before
-from curate.duplicates_command import browse
 from curate.run import Result
-from curate.text_diff import CHANGES, WORDS, word_diff
 from tests.curate.corpus import METHOD, changed, ledger, read_books, run_on, sentence, staged, write_lines
 
 KEYS = "abcdefg"

@@ -14,10 +14,10 @@ from curate import Outputs, deduplicate, read_jsonl, read_warc, tokenize, train_
 from curate.command_line import main
 from curate.configuration import ConfigurationError
 from curate.digests import text_digest
-from curate.finding import Place, Question, TokenPlace, find, one_space
 from curate.run import Result, run
 from curate.store import Store
-from curate.trace import read_row
+from curate.upkeep.finding import Place, Question, TokenPlace, find, one_space
+from curate.upkeep.trace import read_row
 from transforms import ExtractText, KeepIf, MinHash
 
 INPUTS = Path(__file__).parents[1] / "golden" / "inputs"
@@ -139,7 +139,7 @@ def test_tokens_are_those_of_the_document(made: Result, store: Store) -> None:
 
 
 def test_blocks_and_batches_change_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from curate import finding
+    from curate.upkeep import finding
 
     before = [str(place) for place in _places(store, "text", WORDS)]
     monkeypatch.setattr(finding, "ROWS", 4)

@@ -10,19 +10,20 @@ from typing import Any
 
 import pytest
 
-from curate import Outputs, deduplicate, gathering, read_jsonl
-from curate.collecting import results_of
-from curate.gathered import Receipts, held
-from curate.gathering import gather
-from curate.jobs import Item, Job, TaskError
-from curate.ledger import SAMPLES
-from curate.leftovers import leftovers
+from curate import Outputs, deduplicate, read_jsonl
+from curate.accounting.ledger import SAMPLES
+from curate.accounting.samples import Samples
+from curate.accounting.statistics import distinct, least, merge, merge_all, text_sum
+from curate.committing import gathering
+from curate.committing.gathered import Receipts, held
+from curate.committing.gathering import gather
 from curate.receipts import LISTED_FROM, FileEntry, Receipt, finished, publish_receipt, shard_folder
-from curate.runners import run_item
-from curate.samples import Samples
-from curate.statistics import distinct, least, merge, merge_all, text_sum
+from curate.running.jobs import Item, Job, TaskError
+from curate.running.runners import run_item
 from curate.store import Store, StoreError
-from curate.verify import verify
+from curate.upkeep.collecting import results_of
+from curate.upkeep.leftovers import leftovers
+from curate.upkeep.verify import verify
 from curate.writer import write_parquet
 from tests.curate.corpus import journal, run_on, sentence, tree, write_lines
 

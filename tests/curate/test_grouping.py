@@ -16,15 +16,15 @@ from blake3 import blake3
 
 from curate import Column, Outputs, deduplicate, exchange, field, read_jsonl, tokenize
 from curate import Dataset as Described
-from curate.compaction import Compact
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.exchange import LIMITS
 from curate.grouping.merge import RUN, MergeRuns
-from curate.show import show_outputs
-from curate.stages import compile_stages
-from curate.trace import replay, trace_token
-from curate.verify import verify
+from curate.recipes.show import show_outputs
+from curate.recipes.stages import compile_stages
+from curate.upkeep.compaction import Compact
+from curate.upkeep.trace import replay, trace_token
+from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, ledger, run_on, texts, tree, write_lines
 from tests.curate.token_corpus import write_tokenizer
 from tests.transforms.documents import batch_of
@@ -75,7 +75,7 @@ def documents_of(dataset: Dataset) -> list[Row]:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("curate.stages.Compact", lambda: Compact(target=1))
+    monkeypatch.setattr("curate.recipes.stages.Compact", lambda: Compact(target=1))
     limits = replace(LIMITS, partition_bytes=900, most_partitions=3, block_bytes=300, fan_in=2, memory=2000)
     monkeypatch.setattr(exchange, "LIMITS", limits)
     monkeypatch.setattr("curate.grouping.regrouping.BATCH_BYTES", 300)

@@ -17,9 +17,9 @@ import pytest
 from curate import Dataset as Described
 from curate import Outputs, read_jsonl
 from curate.configuration import ConfigurationError
-from curate.graph import hold_out
+from curate.recipes.graph import hold_out
 from curate.run import Result
-from curate.verify import verify
+from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, ledger, run_on, tasks, texts, write_lines
 from tests.transforms.test_duplicates import SHARED, array, variants
 from transforms.duplicates import text_digests

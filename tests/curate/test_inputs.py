@@ -17,10 +17,10 @@ import pytest
 from curate import Outputs, deduplicate, read_files, read_jsonl, read_parquet
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
-from curate.jobs import Item, Job, TaskError
-from curate.recipe import load_recipe
+from curate.recipes.recipe import load_recipe
 from curate.run import Result, run
-from curate.runners import Attempt, run_item
+from curate.running.jobs import Item, Job, TaskError
+from curate.running.runners import Attempt, run_item
 from tests.curate.corpus import (
     METHOD,
     changed,

@@ -13,20 +13,20 @@ import pytest
 
 from curate import Column, Outputs, deduplicate, exchange, field, read_jsonl, tokenize
 from curate import Dataset as Described
-from curate.accounting import ConservationError
-from curate.compaction import Compact
+from curate.accounting.accountant import ConservationError
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.exchange import LIMITS
-from curate.graph import Join
-from curate.jobs import TaskError
 from curate.joining import Joining
 from curate.joining.apply import Beside
-from curate.planning import plan
-from curate.show import show_outputs
-from curate.stages import WideStage, compile_stages
-from curate.trace import replay, trace_token
-from curate.verify import verify
+from curate.planning.plan import plan
+from curate.recipes.graph import Join
+from curate.recipes.show import show_outputs
+from curate.recipes.stages import WideStage, compile_stages
+from curate.running.jobs import TaskError
+from curate.upkeep.compaction import Compact
+from curate.upkeep.trace import replay, trace_token
+from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, run_on, texts, tree, write_lines
 from tests.curate.test_regroup import engine_on
 from tests.curate.token_corpus import write_tokenizer
@@ -81,7 +81,7 @@ def grades(root: Path) -> Described:
 @pytest.fixture
 def many_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards are joined no more, and few rows fill a partition, a block and the memory."""
-    monkeypatch.setattr("curate.stages.Compact", lambda: Compact(target=1))
+    monkeypatch.setattr("curate.recipes.stages.Compact", lambda: Compact(target=1))
     limits = replace(LIMITS, partition_bytes=300, most_partitions=3, block_bytes=200, fan_in=2, memory=600)
     monkeypatch.setattr(exchange, "LIMITS", limits)
     monkeypatch.setattr("curate.parts.BATCH_BYTES", 300)

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-import curate.journal
+import curate.running.journal
 from curate.command_line import main
-from curate.jobs import Item, TaskError
-from curate.journal import JOURNAL, Journal, events_of, finished_recipes, runs_in
-from curate.runners import Attempt, LocalRunner
-from curate.running import Engine
-from curate.status import SILENT_SECONDS, status_of
+from curate.running.engine import Engine
+from curate.running.jobs import Item, TaskError
+from curate.running.journal import JOURNAL, Journal, events_of, finished_recipes, runs_in
+from curate.running.runners import Attempt, LocalRunner
 from curate.store import Store
+from curate.upkeep.status import SILENT_SECONDS, status_of
 from tests.curate.ray_jobs import Acting, items
 
 ITEM = Item("ab" * 32, "part-1", None, 4_000_000)
@@ -43,7 +43,7 @@ def test_task_is_told_with_start_rates_peak_host_and_output(tmp_path: Path) -> N
 
 
 def test_journal_beats_while_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curate.journal, "BEAT_SECONDS", 0.02)
+    monkeypatch.setattr(curate.running.journal, "BEAT_SECONDS", 0.02)
     journal = Journal(Store(tmp_path))
     time.sleep(0.3)
     journal.close()

@@ -15,12 +15,12 @@ from curate import Outputs, read_files, read_jsonl, read_parquet, read_warc
 from curate.command_line import main
 from curate.configuration import ConfigurationError
 from curate.digests import digest_file
-from curate.graph import Read
-from curate.inputs import InputFile, StatIndex, find_files, units_of
-from curate.jobs import TaskError
-from curate.listings import CHECKSUMS, ListedFile, check_listing, read_listing
-from curate.pinning import make_listing, read_sums
-from curate.planning import plan
+from curate.inputs.files import InputFile, StatIndex, find_files, units_of
+from curate.inputs.listings import CHECKSUMS, ListedFile, check_listing, read_listing
+from curate.inputs.pinning import make_listing, read_sums
+from curate.planning.plan import plan
+from curate.recipes.graph import Read
+from curate.running.jobs import TaskError
 from curate.store import Store
 from tests.curate.corpus import journal, run_on, sentence, tasks, texts, write_lines
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curate.measures import Measures, bytes_of, coded, combined, measure
+from curate.accounting.measures import Measures, bytes_of, coded, combined, measure
 from transforms.duplicates import text_digests
 
 VALUES = st.sampled_from(["a", "b", "", None])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from curate.jobs import Resources, resources_of
-from curate.nodes import capacity, no_room, nodes_of
-from curate.retries import Retries
+from curate.cluster.nodes import capacity, no_room, nodes_of
+from curate.cluster.retries import Retries
+from curate.running.jobs import Resources, resources_of
 
 GB = 10**9
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curate import parquet_batches
+from curate.accounting.statistics import merge_all
 from curate.parquet_batches import file_batches, open_parquet, value_bytes
 from curate.readers.chunks import InputError, chunks_of
 from curate.readers.events import Event, Refused, Rows
 from curate.readers.parquet import TOO_LARGE, read_parquet_events, read_parquet_records
 from curate.readers.reader import Column, Reader, declared_columns
-from curate.statistics import merge_all
 
 STRINGS = st.one_of(
     st.none(), st.text(max_size=8), st.sampled_from(['a "quote"', "back\\slash", "line\nbreak", "漢字"])

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pytest
 
 from curate import Outputs, deduplicate, read_jsonl
-from curate.costs import Costs, Figures, costs_of
-from curate.differences import differences, input_changes, show
 from curate.digests import digest_file
-from curate.inputs import StatIndex, find_files
-from curate.planning import REUSED, TO_FINISH, TO_RUN, UNKNOWN, Plan, PlannedStage, plan
+from curate.inputs.files import StatIndex, find_files
+from curate.planning.costs import Costs, Figures, costs_of
+from curate.planning.differences import differences, input_changes, show
+from curate.planning.plan import REUSED, TO_FINISH, TO_RUN, UNKNOWN, Plan, PlannedStage, plan
 from curate.receipts import shard_folder
 from curate.store import Store
 from tests.curate.corpus import journal, run_on, sentence, tree, write_lines

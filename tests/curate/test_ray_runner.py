@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from curate.clusters import Connection, StartedRay
-from curate.jobs import Resources, TaskError
-from curate.ray_runner import RayRunner, ray_runner
-from curate.retries import Retries
-from curate.runners import Attempt, run_item
+from curate.cluster.clusters import Connection, StartedRay
+from curate.cluster.retries import Retries
+from curate.cluster.runner import RayRunner, ray_runner
+from curate.running.jobs import Resources, TaskError
+from curate.running.runners import Attempt, run_item
 from tests.curate import ray_jobs
 from tests.curate.processes import descendants, left_of
 from tests.curate.ray_jobs import Acting, Counted, Told, items, labels, marks
@@ -197,7 +197,7 @@ def test_attempt_made_in_process_measures_itself(tmp_path: Path) -> None:
 
 USAGE = """
 import os, sys
-from curate.ray_runner import ray_runner
+from curate.cluster.runner import ray_runner
 from tests.curate.ray_jobs import Acting, items
 from pathlib import Path
 with ray_runner(1) as runner:

@@ -19,8 +19,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curate.accounting.statistics import merge_all
 from curate.configuration import ConfigurationError
-from curate.inputs import FileUnit, list_files
+from curate.inputs.files import FileUnit, list_files
 from curate.readers import chunks as chunks_module
 from curate.readers import files as files_module
 from curate.readers import jsonl as jsonl_module
@@ -30,7 +31,6 @@ from curate.readers.jsonl import DEEPEST
 from curate.readers.open import read_events, read_records
 from curate.readers.reader import Column, Reader, declared_columns
 from curate.readers.rows import milliseconds
-from curate.statistics import merge_all
 
 
 def gzipped(content: bytes, level: int = 9) -> bytes:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from curate import Outputs
-from curate.commit import MadeDataset, commit_dataset
+from curate.committing.commit import MadeDataset, commit_dataset
+from curate.committing.gathered import held
 from curate.datasets import dataset_folder, datasets_in, open_dataset
-from curate.gathered import held
-from curate.jobs import TaskError
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_manifest, read_receipt, shard_folder
+from curate.running.jobs import TaskError
 from curate.store import Store, StoreError, json_line, self_digested
 from tests.curate.corpus import read_web, run_on, small, tasks, tree
 from transforms.schema import documents

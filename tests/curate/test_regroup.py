@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curate.committing.gathered import Receipts
 from curate.exchange import LIMITS, Limits
-from curate.gathered import Receipts
-from curate.jobs import Item, TaskError, publish_files
-from curate.journal import Journal
 from curate.receipts import read_receipt, shard_folder
 from curate.regroup import Cursor, Exchange, Regrouped, regroup
-from curate.runners import LocalRunner
-from curate.running import Engine
+from curate.running.engine import Engine
+from curate.running.jobs import Item, TaskError, publish_files
+from curate.running.journal import Journal
+from curate.running.runners import LocalRunner
 from curate.store import Store, StoreError
 from tests.curate.corpus import ShuffledRunner, tree
 

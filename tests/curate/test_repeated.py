@@ -29,18 +29,18 @@ from curate import (
     tokenize,
 )
 from curate import Dataset as Described
-from curate.compaction import Compact
+from curate.cluster.runner import RayRunner
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, datasets_in
 from curate.exchange import LIMITS
-from curate.ray_runner import RayRunner
+from curate.recipes.show import show_outputs
+from curate.recipes.stages import compile_stages
 from curate.repeated.parts import _frequent
 from curate.repeated.spans import _shared
-from curate.show import show_outputs
-from curate.stages import compile_stages
 from curate.store import Store
-from curate.trace import replay, trace_token
-from curate.verify import verify
+from curate.upkeep.compaction import Compact
+from curate.upkeep.trace import replay, trace_token
+from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, ledger, run_on, texts, tree, write_lines
 from tests.curate.token_corpus import write_tokenizer
 from transforms.tokens import Tokenizer
@@ -78,7 +78,7 @@ def read(root: Path, given: Sequence[Row], files: int, seed: int = 1, source: st
 def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Exchanges and shards as they are, or so small that there are many of everything."""
     if request.param == "small pieces":
-        monkeypatch.setattr("curate.stages.Compact", lambda: Compact(target=1))
+        monkeypatch.setattr("curate.recipes.stages.Compact", lambda: Compact(target=1))
         limits = replace(LIMITS, partition_bytes=900, most_partitions=3, block_bytes=300, fan_in=2, memory=2000)
         monkeypatch.setattr(exchange, "LIMITS", limits)
         monkeypatch.setattr("curate.parts.BATCH_BYTES", 300)

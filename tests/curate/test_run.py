@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from curate.cluster.runner import RayRunner
 from curate.configuration import ConfigurationError
-from curate.ray_runner import RayRunner
 from curate.run import Result, open_result, results_in, run
-from curate.runners import Runner
+from curate.running.runners import Runner
 from curate.store import Store, StoreError
 from tests.curate.corpus import ShuffledRunner, journal, ledger, run_on, small, staged, tasks, texts, tree
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curate import read_jsonl
-from curate.ledger import SAMPLES
-from curate.recipe import Outputs
-from curate.samples import HEAD, PER_REASON, TAIL, WHOLE, Samples, edit_excerpt, excerpt, excerpt_of
+from curate.accounting.ledger import SAMPLES
+from curate.accounting.samples import HEAD, PER_REASON, TAIL, WHOLE, Samples, edit_excerpt, excerpt, excerpt_of
+from curate.recipes.recipe import Outputs
 from tests.curate.corpus import run_on, sentence, write_lines
 from transforms.gopher import GopherQuality
 

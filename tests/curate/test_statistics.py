@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curate.digests import digest_json
-from curate.statistics import (
+from curate.accounting.statistics import (
     LENGTH_EDGES,
     add,
     distinct,
@@ -22,6 +21,7 @@ from curate.statistics import (
     merge_all,
     text_sum,
 )
+from curate.digests import digest_json
 
 NAMES = st.sampled_from(["sum", "hll", "least", "k", "name", "en", ""])
 

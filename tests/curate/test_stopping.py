@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from curate.command_line import main
-from curate.status import status_of
-from curate.stopping import stoppable
+from curate.running.stopping import stoppable
 from curate.store import Store
+from curate.upkeep.status import status_of
 from tests.curate.processes import descendants, left_of
 
 
@@ -127,7 +127,7 @@ def test_run_in_process_that_is_stopped_goes_on(tmp_path: Path, capsys: pytest.C
 
 def test_second_signal_ends_the_command_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys, time\nfrom curate.stopping import stoppable\n"
+        "import sys, time\nfrom curate.running.stopping import stoppable\n"
         "with stoppable():\n    try:\n        print('on', flush=True); time.sleep(60)\n"
         "    except KeyboardInterrupt:\n        print('off', flush=True); time.sleep(60)\n"
     )

@@ -167,10 +167,10 @@ def test_page_verify_is_clean(followed: tuple[Path, list[tuple[str, int, str]]])
 def test_nothing_of_a_withdrawn_page_is_left_where_archives_are_extracted(tmp_path: Path) -> None:
     """By URL before there is text, or by digest right after: shards of extraction hold nothing of it either."""
     from curate import Outputs, deduplicate, read_warc
-    from curate.collecting import collect
-    from curate.leftovers import INNER, JOURNALS, leftovers
     from curate.run import run
     from curate.store import Store
+    from curate.upkeep.collecting import collect
+    from curate.upkeep.leftovers import INNER, JOURNALS, leftovers
     from transforms import ExtractText, MaskPII, NormalizeText, WithdrawList
 
     pages = Path(__file__).parents[1] / "golden" / "inputs" / "pages"

@@ -13,7 +13,7 @@ from curate import Outputs, hold_out, tokenize, train_tokenizer
 from curate.command_line import last_result, main
 from curate.run import open_result, run
 from curate.store import Store
-from curate.trace import trace_token
+from curate.upkeep.trace import trace_token
 from mixtures import Chunks, Mixture, Phase, Plan, explain, locate
 from tests.curate.corpus import small_outputs, write_corpus
 from tests.road.corpus import documents, road, run_road, write_raw

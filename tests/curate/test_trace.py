@@ -14,10 +14,10 @@ import pytest
 
 from curate import ConfigurationError, Outputs, read_jsonl, tokenize, train_tokenizer
 from curate.digests import text_digest
+from curate.recipes.stages import compile_stages
 from curate.run import Result, open_result
-from curate.stages import compile_stages
 from curate.store import Store, StoreError
-from curate.trace import TokenTrace, read_row, replay, trace_token
+from curate.upkeep.trace import TokenTrace, read_row, replay, trace_token
 from tests.road.corpus import documents, road, run_road, write_raw
 from transforms.user_function import EditText, KeepIf
 

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from curate.quarantine import Verdict, write_quarantine
+from curate.accounting.quarantine import Verdict, write_quarantine
 from curate.run import run
 from curate.store import Store, StoreError
-from curate.verify import verify
+from curate.upkeep.verify import verify
 from tests.curate.corpus import small_outputs, write_corpus
 
 

@@ -13,11 +13,11 @@ from typing import Any
 from curate import Column, Dataset, Outputs, read_jsonl
 from curate.caches import TokenCache, Tokenization
 from curate.caches.layout import LAYOUT, Layout
+from curate.committing.gathered import ReceiptRow
 from curate.digests import digest_json, text_digest
-from curate.gathered import ReceiptRow
-from curate.journal import Journal
-from curate.runners import LocalRunner, Runner
-from curate.running import Engine
+from curate.running.engine import Engine
+from curate.running.journal import Journal
+from curate.running.runners import LocalRunner, Runner
 from curate.store import Store
 from tests.curate.corpus import Line, run_on, sentence, write_lines
 from transforms.token_order import order_of

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from curate import Outputs, deduplicate, hold_out, read_jsonl, read_warc, tokenize, train_tokenizer
-from curate.quarantine import Verdict, write_quarantine
+from curate.accounting.quarantine import Verdict, write_quarantine
 from curate.run import Result, run
 from curate.store import Store
 from mixtures import Chunks, Loader, Mixture, Phase, Plan

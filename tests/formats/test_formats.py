@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from curate import receipts
+from curate.accounting.quarantine import read_quarantine
 from curate.caches.cache import TokenCache
 from curate.caches.tokenization import stored_tokenizer
 from curate.digests import digest_file, text_digest
-from curate.quarantine import read_quarantine
 from curate.receipts import MANIFEST, RECEIPT, STATISTICS, Receipt, read_receipt
 from curate.run import Result, open_result, results_in
 from curate.store import Store, json_line
-from curate.trace import trace_token
-from curate.verify import verify
+from curate.upkeep.trace import trace_token
+from curate.upkeep.verify import verify
 from mixtures import Loader, Plan, explain, locate
 from mixtures.batch_digest import batch_digest
 from tests.formats.make import config

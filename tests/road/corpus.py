@@ -25,11 +25,11 @@ from curate import (
     tokenize,
     train_tokenizer,
 )
-from curate.journal import Journal
+from curate.recipes.stages import compile_stages
 from curate.run import Result, commit_result
-from curate.runners import LocalRunner, Runner
-from curate.running import Engine, fingerprint_inputs, run_stages
-from curate.stages import compile_stages
+from curate.running.engine import Engine, fingerprint_inputs, run_stages
+from curate.running.journal import Journal
+from curate.running.runners import LocalRunner, Runner
 from curate.store import Store
 from mixtures import AtMost, Chunks, Mixture, Phase
 from tests.curate.corpus import Line, tree, write_lines

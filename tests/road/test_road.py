@@ -17,14 +17,14 @@ import pytest
 from blake3 import blake3
 
 from curate import ConfigurationError, Outputs, hold_out, tokenize, train_tokenizer
+from curate.commands.tokens import tokenizer_of
 from curate.digests import text_digest
 from curate.receipts import read_manifest
+from curate.recipes.stages import compile_stages
 from curate.run import Result, results_in, run
-from curate.stages import compile_stages
 from curate.store import Store
-from curate.token_commands import tokenizer_of
-from curate.trace import replay, trace_token
-from curate.verify import verify
+from curate.upkeep.trace import replay, trace_token
+from curate.upkeep.verify import verify
 from mixtures import Chunks, Loader, Mixture, Phase, Plan, explain, locate
 from tests.curate.corpus import ShuffledRunner, ledger, tasks, texts, write_lines
 from tests.road import corpus

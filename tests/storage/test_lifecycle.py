@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from curate import Outputs, deduplicate, read_jsonl
-from curate.collecting import collect, results_of
-from curate.finding import Place, Question, find
-from curate.leftovers import INNER, JOURNALS, leftovers
 from curate.run import Result, run
 from curate.store import Store
-from curate.verify import verify
+from curate.upkeep.collecting import collect, results_of
+from curate.upkeep.finding import Place, Question, find
+from curate.upkeep.leftovers import INNER, JOURNALS, leftovers
+from curate.upkeep.verify import verify
 from tests.curate.corpus import write_lines
 from tests.storage.servers import credentials, moto, store_at
 from transforms import WithdrawList

@@ -11,7 +11,7 @@ import pytest
 from curate import Outputs, read_jsonl
 from curate.command_line import main
 from curate.configuration import ConfigurationError
-from curate.planning import plan
+from curate.planning.plan import plan
 from curate.run import run
 from curate.store import Store
 from tests.curate.corpus import sentence, texts, write_lines

@@ -13,14 +13,14 @@ import pytest
 from curate import Dataset, Outputs, read_files, read_jsonl, read_parquet
 from curate.command_line import main
 from curate.configuration import ConfigurationError
-from curate.inputs import FileUnit, StatIndex, list_files, open_hashed, units_of
+from curate.inputs.files import FileUnit, StatIndex, list_files, open_hashed, units_of
 from curate.readers.chunks import InputError
 from curate.readers.reader import Reader
 from curate.run import RUNNERS, Result, run
 from curate.storage import requests
 from curate.storage.objects import ObjectFiles
 from curate.store import Store, StoreError
-from curate.verify import verify
+from curate.upkeep.verify import verify
 from tests.curate.corpus import texts, write_corpus
 from tests.road import corpus as road_corpus
 from tests.road.corpus import road, write_raw

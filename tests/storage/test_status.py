@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from curate.command_line import main
-from curate.journal import Journal, events_of, runs_in
+from curate.running.journal import Journal, events_of, runs_in
 from tests.storage.servers import credentials, moto, store_at
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from curate.accounting.ledger import SAMPLE_KINDS
 from curate.datasets import Dataset
-from curate.ledger import SAMPLE_KINDS
 from curate.run import open_result
 from curate.store import Store, StoreError
 from tests.viewers.parsed import Node, number, parse, tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from curate.samples import PER_REASON
+from curate.accounting.samples import PER_REASON
 from transforms.contamination import VERDICTS
 from transforms.exact import decimal_text, exact
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from curate.samples import PER_REASON
+from curate.accounting.samples import PER_REASON
 from transforms.exact import decimal_text
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting

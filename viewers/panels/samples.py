@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from curate.samples import PER_REASON
+from curate.accounting.samples import PER_REASON
 from viewers.budget import SAMPLE_BYTES, in_rounds
 from viewers.contamination import is_guard
 from viewers.flows import flow_of

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from curate.accounting import Step
+from curate.accounting.accountant import Step
+from curate.accounting.quarantine import Verdicts
 from curate.isolation.child import IDLE_STATUS
 from curate.isolation.guard import GuardedShard, Isolation
 from curate.isolation.limits import Limits
-from curate.quarantine import Verdicts
 from curate.store import Store
 from transforms.outcome import Outcome, kept
 from transforms.schema import NOT_CHECKED, documents, set_columns

@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from curate import ConfigurationError, Outputs, read_jsonl
-from curate.accounting import Step
-from curate.isolation.guard import CHILD_BYTES, GuardedShard, Isolation, Settled
-from curate.isolation.limits import Limits
-from curate.jobs import TaskError
-from curate.quarantine import (
+from curate.accounting.accountant import Step
+from curate.accounting.quarantine import (
     Verdict,
     all_lists,
     quarantine_list,
@@ -22,11 +19,14 @@ from curate.quarantine import (
     read_quarantine,
     write_quarantine,
 )
-from curate.ray_runner import RayRunner
+from curate.cluster.runner import RayRunner
+from curate.isolation.guard import CHILD_BYTES, GuardedShard, Isolation, Settled
+from curate.isolation.limits import Limits
 from curate.receipts import Receipt, publish_receipt
 from curate.run import run
+from curate.running.jobs import TaskError
 from curate.store import Store, StoreError
-from curate.verify import verify
+from curate.upkeep.verify import verify
 from tests.curate.corpus import ledger, run_on, sentence, texts, write_lines
 from tests.curate.isolation.poison import KEY, LIMITS, Poison, applied, guarded, texts_with
 from transforms.pii import MaskPII

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from curate.accounting import Step
+from curate.accounting.accountant import Step
 from curate.isolation.guard import GuardedShard, Isolation, is_isolated
 from curate.isolation.limits import Limits
 from curate.store import Store

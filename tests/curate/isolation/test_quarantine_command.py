@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from curate.accounting.quarantine import quarantine_list, quarantined, read_quarantine
 from curate.command_line import main
-from curate.quarantine import quarantine_list, quarantined, read_quarantine
 from curate.store import Store
-from curate.verify import verify
+from curate.upkeep.verify import verify
 from tests.curate.corpus import sentence
 
 RECIPE = '''

@@ -1,0 +1,107 @@
+"""What a shard keeps in numbers: by source, language, licence, topic, rights, length, host, and its texts as a set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from curate.accounting.accountant import sample_row
+from curate.accounting.measures import Coded, Integers, Measures, bytes_of, coded, combined
+from curate.accounting.samples import Samples
+from curate.accounting.statistics import HLL_BITS, LEAST, LENGTH_EDGES, Statistics, add, least, length_bin, observe
+from curate.digests import MODULUS, sum_digest_rows
+
+MOST_HOSTS: Final = 8 * LEAST
+LENGTH_BINS: Final = tuple(length_bin(edge) for edge in (0, *LENGTH_EDGES))
+"""Names of the bins of the histogram of lengths, by how many edges lie at or below a length."""
+
+
+class Kept:
+    """Statistics of the documents that a shard keeps."""
+
+    def __init__(self) -> None:
+        self.counts: Statistics = {}
+        self.hosts: dict[str, Statistics] = {}
+        self.distinct_hosts = bytearray(1 << HLL_BITS)
+        self.documents = self.sum = 0
+
+    def count(self, batch: pa.RecordBatch, measures: Measures, samples: Samples, shows: Callable[[str], bool]) -> None:
+        """Add the documents of `batch`, and offer them as samples of what is kept."""
+        if batch.schema.get_field_index("text") < 0 or not batch.num_rows:
+            return
+        sizes = measures.characters
+        self.documents += batch.num_rows
+        self.sum = (self.sum + sum_digest_rows(bytes_of(measures.digests))) % MODULUS
+        source, licence = coded(batch.column("source")), coded(batch.column("licence"))
+        self._count_groups(batch, source, licence, sizes)
+        self._count_rights(batch, source, licence, sizes)
+        self._count_hosts(batch, sizes)
+        for row in samples.candidates(("kept", "", ""), measures.digests):
+            digest = measures.digests[row].as_py()
+            if samples.wants(("kept", "", ""), digest, batch.column("id")[row].as_py()):
+                samples.offer(sample_row("kept", {}, batch, row, measures, shows))
+
+    def _count_groups(self, batch: pa.RecordBatch, source: Coded, licence: Coded, sizes: Integers) -> None:
+        given = {"source": source, "licence": licence}
+        for name in ("source", "language", "licence", "topic"):
+            if batch.schema.get_field_index(name) >= 0:
+                for value, counted in totals(given.get(name) or coded(batch.column(name)), sizes):
+                    self._add(["nulls", name] if value is None else ["groups", name, str(value)], counted)
+        bins = Coded(list(LENGTH_BINS), np.searchsorted(LENGTH_EDGES, sizes, side="right"))
+        for (name, edge), (documents, _) in totals(combined(source, bins), sizes):
+            add(self.counts, ["lengths", name, edge], documents)
+
+    def _count_rights(self, batch: pa.RecordBatch, source: Coded, licence: Coded, sizes: Integers) -> None:
+        for path, counted in totals(combined(source, licence, coded(batch.column("licence_basis"))), sizes):
+            self._add(["rights", *path], counted)
+        optout = batch.column("optout")
+        for item, values in zip(optout.type, optout.flatten(), strict=True):
+            for (name, value), (documents, _) in totals(combined(source, coded(values)), sizes):
+                add(self.counts, ["optout", name, item.name, value], documents)
+
+    def _count_hosts(self, batch: pa.RecordBatch, sizes: Integers) -> None:
+        if batch.schema.get_field_index("url") < 0:
+            return
+        urls = batch.column("url").to_pylist()
+        hosts = pa.array([None if url is None else host_of(url) for url in urls], pa.large_string())
+        for host, (documents, characters) in totals(coded(hosts), sizes):
+            if host is not None:
+                observe(self.distinct_hosts, [host.encode()])
+                add(self.hosts, [host, "documents"], documents)
+                add(self.hosts, [host, "characters"], characters)
+        if len(self.hosts) > MOST_HOSTS:  # one that is not among the lowest now never will be
+            self.hosts = {entry.pop("name"): entry for entry in least(self.hosts)["least"].values()}
+
+    def _add(self, path: Sequence[str], counted: tuple[int, int]) -> None:
+        add(self.counts, [*path, "documents"], counted[0])
+        add(self.counts, [*path, "characters"], counted[1])
+
+    def statistics(self) -> Statistics:
+        """Return the counters, the hosts (exact for the lowest digests, and how many there are), and the texts."""
+        hosts = {"most": least(self.hosts), "distinct": {"hll": self.distinct_hosts.hex()}}
+        return {
+            **self.counts,
+            **({"hosts": hosts} if self.hosts else {}),  # 8 kB of registers in each receipt
+            "texts": {"count": self.documents, "multiset": {"sum": f"{self.sum:064x}"}},
+        }
+
+
+def totals(column: Coded, sizes: Integers) -> Iterator[tuple[Any, tuple[int, int]]]:
+    """Yield each value of `column` that there is, with how often it stands and the sum of its sizes."""
+    for value, documents, size in zip(column.values, column.counts(), column.counts(sizes), strict=True):
+        if documents:
+            yield value, (documents, size)
+
+
+def host_of(url: str) -> str:
+    """Return the host of `url` in lower case, without user, port or path; "" where there is none."""
+    rest = url.partition("://")[2]
+    for end in "/?#\\":
+        rest = rest.partition(end)[0]
+    host = rest.rpartition("@")[2]
+    if not host.startswith("["):
+        host = host.partition(":")[0]
+    return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in host[:255])

@@ -1,0 +1,34 @@
+"""`curate plan`: print what a run would do, in words or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+
+from curate.recipes.recipe import Outputs
+from curate.store import Store
+
+
+def add_plan_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `curate plan` that `curate run` lacks."""
+    command.add_argument(
+        "--cost", action="store_true", help="estimate time, CPU and disk from earlier runs of the same kind of stage"
+    )
+    command.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="CPUs to estimate for (default: all)"
+    )
+    command.add_argument("--json", action="store_true", help="print JSON: all of it, with the keys of shards to make")
+
+
+def print_plan(options: argparse.Namespace, outputs: Outputs, store: Store, show: Callable[[str], None]) -> None:
+    """Plan, and give the lines to `show`."""
+    from curate.planning.plan import plan
+
+    made = plan(outputs, store, sample=options.sample, workers=options.workers if options.cost else None)
+    if options.json:
+        show(json.dumps(made.to_json(), indent=1))
+        return
+    show(f"{outputs}\n")
+    show(str(made))

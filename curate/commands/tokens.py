@@ -1,0 +1,294 @@
+"""Commands on what a mixture compiled to: explain, batch, trace, train, compare. Each is a library call, too."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from curate.caches.cache import TokenCache
+from curate.caches.tokenization import stored_tokenizer
+from curate.commands.look import visible
+from curate.commands.store_options import STORE_HELP, add_store_options, store_of
+from curate.configuration import ConfigurationError
+from curate.digests import text_digest
+from curate.products import Caches
+from curate.run import Result, open_result
+from curate.running.progress import Progress
+from curate.store import Store, StoreError
+from mixtures import Loader, Plan, PlanError, explain, locate
+from mixtures.cache_checks import check_validation
+from transforms.tokens import Tokenizer
+
+SHOWN_DOCUMENTS: Final = 4
+"""Ids that `explain` shows of a row."""
+
+
+def opened(store: Store, folder: str) -> tuple[Result, Plan, Caches]:
+    """Return the result in `folder` with its plan and training caches.
+
+    Raises:
+        ConfigurationError: its recipe has no mixture.
+        StoreError: the plan is missing or damaged.
+    """
+    result = open_result(store, folder)
+    if result.plan is None:
+        raise ConfigurationError(f"{store.url(folder)} has no plan: its recipe gives no mixture to Outputs(…)")
+    try:
+        plan = Plan.load(store.local(f"{folder}/plan.json"), result.plan)
+    except PlanError as error:
+        raise StoreError(str(error)) from error
+    return result, plan, result.caches["training"]
+
+
+def explain_command(store: Store, folder: str, options: argparse.Namespace) -> int:
+    """Print which chunks of which components a step reads, and which documents each row holds."""
+    _, plan, caches = opened(store, folder)
+    explanation = explain(plan, options.step)
+    print(explanation)
+    cells = caches.open()
+    for number, row in enumerate(explanation.rows):
+        ids = documents_in(cells[row.component], row.start, row.stop)
+        shown = ", ".join(ids[:SHOWN_DOCUMENTS]) + (
+            f" and {len(ids) - SHOWN_DOCUMENTS} more" if len(ids) > SHOWN_DOCUMENTS else ""
+        )
+        place = f"{row.component}, pass {row.epoch}, chunk {row.chunk}"
+        print(f"  row {number}: {place}, {counted(len(ids), 'document')}: {shown}")
+    return 0
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural but for one."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def documents_in(cache: TokenCache, start: int, stop: int) -> list[str]:
+    """Return the ids of the documents that tokens `start` to `stop` of `cache` belong to, in their order."""
+    first, last = cache.document_at(start), cache.document_at(stop - 1)
+    return [bytes(identity).hex() for identity in cache.ids(first, last + 1)]
+
+
+def batch_command(store: Store, folder: str, options: argparse.Namespace) -> int:
+    """Print the rows of a step, decoded, with the borders between documents."""
+    _, plan, caches = opened(store, folder)
+    batch = Loader(plan, caches.open()).batch(options.step)
+    encoder = tokenizer_of(caches).encoder()
+    for row in range(min(len(batch), options.rows)):
+        name = plan.components[int(batch.components[row])].name
+        print(f"── step {options.step}, row {row}: sequence {int(batch.sequences[row])} of {name}")
+        for segment in range(1, int(batch.segments[row].max()) + 1):
+            tokens = batch.tokens[row][batch.segments[row] == segment]
+            print(f"   [{segment}] {len(tokens)} tokens: " + visible(encoder.decode(tokens)).replace("\n", "\n      "))
+    return 0
+
+
+def tokenizer_of(caches: Caches) -> Tokenizer:
+    """Return the tokenizer that `caches` were made with, from the store."""
+    cell = caches.cells[0]
+    description = TokenCache.open(caches.place(cell)).description
+    path = stored_tokenizer(caches.store, description.tokenizer)
+    return Tokenizer(path, bos=description.bos_text, eos=description.eos_text)
+
+
+def trace_command(store: Store, folder: str, options: argparse.Namespace) -> int:
+    """Print where a token of a batch comes from; with --replay, read and transform its record again."""
+    from curate.upkeep.trace import trace_token
+
+    _, plan, caches = opened(store, folder)
+    place = locate(plan, options.step, options.row, options.token)
+    trace = trace_token(caches, place.component, place.token)
+    row, origin = trace.row, trace.row["origin"]
+    print(f"step {options.step}, row {options.row}, token {options.token}: id {trace.token_id} {trace.characters!r}")
+    print(f"  component {place.component}, pass {place.epoch}, chunk {place.chunk}, token {place.token} of its cache")
+    print(
+        f"  document {trace.document} of the cache, token {trace.position} of it, characters {trace.start}-{trace.end}"
+    )
+    print(f"  {row['source']} {row['id'].hex()}, text digest {trace.digest}")
+    print(f"  record: {visible(origin['uri'])}, {origin['place']} {origin['offset']}, length {origin['length']}")
+    print("  " + visible(trace.context()).replace("\n", "\n  "))
+    return 0 if options.replay is None else _replay(trace, options)
+
+
+def _replay(trace: Any, options: argparse.Namespace) -> int:
+    from curate.recipes.recipe import load_recipe, parse_pairs
+    from curate.recipes.stages import compile_stages
+    from curate.upkeep.trace import replay
+
+    loaded, _ = load_recipe(options.replay)
+    text = replay(compile_stages(loaded(**loaded.settings(parse_pairs(options.set))).products), trace)
+    found = text_digest(text).hex()
+    if found != trace.digest:
+        print(f"replayed: ANOTHER TEXT, digest {found}", file=sys.stderr)
+        return 1
+    print(f"replayed: the same text, the token stands for {text[trace.start : trace.end]!r}")
+    return 0
+
+
+def train_command(store: Store, folder: str, options: argparse.Namespace) -> int:
+    """Train the bundled model on the plan, from its last checkpoint if there is one; print losses as they come."""
+    from trainers.config import recipe
+    from trainers.train import train
+
+    result, plan, caches = opened(store, folder)
+    opened_caches = caches.open()
+    steps = min(plan.steps, options.steps or plan.steps)
+    length = plan.sequences.length
+    config = recipe(
+        options.width, steps * plan.batch * length, vocabulary=plan.vocabulary, length=length, batch=plan.batch
+    )
+    watched = Watched(Loader(plan, opened_caches), steps)
+    done = train(
+        watched,
+        config,
+        options.run,
+        steps=steps,
+        continues=plan.agrees_with,
+        validation=held_out(plan, result.caches.get("validation"), options.held_out),
+    )
+    watched.progress.finish()
+    for line in losses(options.run):
+        print(line)
+    if done.changed:
+        print(f"resumed in another environment, equality is not promised: {'; '.join(done.changed)}", file=sys.stderr)
+    print(f"step {done.step}, state {done.digest}")
+    print(options.run / "log.jsonl")
+    return 0
+
+
+class Watched:
+    """A loader that shows how far training is."""
+
+    def __init__(self, loader: Loader, steps: int) -> None:
+        """Watch the batches that `loader` gives for `steps` steps."""
+        self.loader = loader
+        self.progress = Progress("train", steps, 0, words=("steps", "tokens"))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the plan."""
+        return self.loader.digest
+
+    def batch(self, step: int) -> Any:
+        """Return the batch of `step`."""
+        batch = self.loader.batch(step)
+        self.progress.advance(batch.tokens.size, 0)
+        return batch
+
+
+def losses(run: Path) -> list[str]:
+    """Return the first and last loss of training, and of each held-out source, in words."""
+    from trainers.log import read_log
+
+    log = read_log(run)
+    series: dict[str, list[tuple[int, float]]] = {}
+    for entry in (*log.train, *log.validation):
+        if entry["loss"] is not None:
+            series.setdefault(entry.get("source", "training"), []).append((entry["step"], entry["loss"]))
+    return [
+        f"{name:<12} loss {values[0][1]:.3f} at step {values[0][0]}, {values[-1][1]:.3f} at step {values[-1][0]}"
+        for name, values in series.items()
+    ]
+
+
+def held_out(plan: Plan, caches: Caches | None, sequences: int) -> dict[str, Sequence[Any]]:
+    """Return fixed batches of the first `sequences` sequences of each validation cache, by cell."""
+    if caches is None:
+        return {}
+    return {name: batches_of(plan, cache, sequences) for name, cache in caches.open().items() if cache.tokens}
+
+
+def batches_of(plan: Plan, cache: TokenCache, sequences: int) -> tuple[Any, ...]:
+    """Return the first documents of a cache, about enough for so many sequences, as batches of the plan's shape."""
+    from trainers.batches import pack
+
+    wanted = int(np.searchsorted(cache.starts, sequences * plan.sequences.length, side="right"))
+    documents = [cache[document] for document in range(min(max(1, wanted - 1), len(cache)))]
+    return pack(documents, plan.batch, plan.sequences.length)
+
+
+def compare_command(options: argparse.Namespace, folder_of: Any) -> int:
+    """Train the same small model on two mixtures with paired seeds and print how their held-out losses differ."""
+    from trainers.compare import compare
+    from trainers.config import recipe
+
+    sides = {}
+    for place in (options.first, options.second):
+        store = store_of(options, place)
+        result, plan, caches = opened(store, folder_of(store))
+        sides[str(place)] = (result, plan, caches.open())
+    if len(sides) == 1:
+        raise ConfigurationError("compare takes two stores")
+    (result, plan, _), (_, other, other_caches) = sides.values()
+    if plan.tokenizer != other.tokenizer or plan.sequences != other.sequences or plan.batch != other.batch:
+        raise ConfigurationError("the two mixtures differ in tokenizer, sequences or batch: losses cannot be compared")
+    if options.steps > (shortest := min(plan.steps, other.steps)):
+        raise ConfigurationError(f"--steps {options.steps}: the shorter of the two plans has {shortest}")
+    if (held := result.caches.get("validation")) is None:
+        raise ConfigurationError(f"{options.first} has no held-out text: give its recipe Outputs(…, validation=…)")
+    check_validation(other_caches, held.open())
+    validation = held_out(plan, held, options.held_out)
+    tokens = options.steps * plan.batch * plan.sequences.length
+    config = recipe(options.width, tokens, vocabulary=plan.vocabulary, length=plan.sequences.length, batch=plan.batch)
+    loaders = {name: _seeded(plan, caches) for name, (_, plan, caches) in sides.items()}
+    found = compare(loaders, validation, config, range(1, options.seeds + 1))
+    print(found)
+    return 0
+
+
+def _seeded(plan: Plan, caches: Mapping[str, TokenCache]) -> Any:
+    from dataclasses import replace
+
+    return lambda seed: Loader(replace(plan, seed=seed), caches)
+
+
+def add_commands(commands: Any, add: Any, last_result: Any) -> None:
+    """Add the commands to the parser `commands`; `add` is that of `curate.command_line`."""
+
+    def command(name: str, function: Any, text: str) -> argparse.ArgumentParser:
+        def run(options: argparse.Namespace) -> int:
+            store = store_of(options)
+            try:
+                return int(function(store, options.recipe or last_result(store), options))
+            except IndexError as error:  # a step, row or token that is not there; the message has the range
+                raise ConfigurationError(str(error)) from error
+
+        added: argparse.ArgumentParser = add(commands, name, run, text)
+        added.add_argument("store", metavar="DIR", help=f"store with a result that has a plan: {STORE_HELP}")
+        add_store_options(added)
+        added.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
+        return added
+
+    step: Any = {"type": int, "required": True, "metavar": "S", "help": "step, from 0"}
+    command("explain", explain_command, "say what a step of training reads").add_argument("--step", **step)
+    batch = command("batch", batch_command, "show the batch of a step, decoded, documents apart")
+    batch.add_argument("--step", **step)
+    batch.add_argument("--rows", type=int, default=4, metavar="N", help="rows to show (default: 4)")
+    trace = command("trace", trace_command, "lead a token of a batch back to its document and raw record")
+    trace.add_argument("--step", **step)
+    trace.add_argument("--row", type=int, required=True, metavar="R", help="row of the batch, from 0")
+    trace.add_argument("--token", type=int, required=True, metavar="T", help="token of the row, from 0")
+    trace.add_argument("--replay", metavar="FILE[:NAME]", help="read the record again and apply this recipe again")
+    trace.add_argument("--set", action="append", default=[], metavar="K=V", help="a setting of the recipe; repeatable")
+    train = command(
+        "train", train_command, "train the bundled model on the plan; the same command goes on where it was stopped"
+    )
+    train.add_argument("--run", type=Path, required=True, metavar="RUN", help="folder of the run: log and checkpoints")
+    train.add_argument("--steps", type=int, metavar="N", help="updates, part of the schedule (default: all)")
+    train.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
+    train.add_argument(
+        "--held-out", type=int, default=64, metavar="N", help="held-out sequences per source (default: 64)"
+    )
+    compare = add(
+        commands, "compare", lambda options: compare_command(options, last_result), "compare two mixtures by training"
+    )
+    add_store_options(compare)
+    compare.add_argument("first", metavar="A", help="store of the first mixture; held-out text is its own")
+    compare.add_argument("second", metavar="B", help="store of the second")
+    compare.add_argument("--seeds", type=int, default=5, metavar="N", help="paired seeds, at least 3 (default: 5)")
+    compare.add_argument("--steps", type=int, default=100, metavar="N", help="updates of each run (default: 100)")
+    compare.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
+    compare.add_argument("--held-out", type=int, default=64, metavar="N", help="held-out sequences per source")
