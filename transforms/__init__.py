@@ -14,6 +14,8 @@ from transforms.predicates import field
 from transforms.sample import Sample
 from transforms.switch import Switch
 from transforms.tokens import Tokenizer
+from transforms.url_lists import URLList, WordList
+from transforms.url_rules import URLAllowList, URLDenyList, URLDomain, URLWords, datatrove_lists
 from transforms.user_function import EditText, KeepIf
 from transforms.where import Where
 from transforms.withdraw import WithdrawList
@@ -38,8 +40,15 @@ __all__ = [
     "Switch",
     "Tokenizer",
     "Transform",
+    "URLAllowList",
+    "URLDenyList",
+    "URLDomain",
+    "URLList",
+    "URLWords",
     "Where",
     "WithdrawList",
+    "WordList",
+    "datatrove_lists",
     "exact",
     "field",
 ]

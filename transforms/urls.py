@@ -113,13 +113,13 @@ def _authority(authority: str, scheme: str) -> str:
     user, at, place = authority.rpartition("@")
     found = _PORT.fullmatch(place)
     host, port = (place, "") if found is None else (found[1], found[2])
-    host = _host(host)
+    host = normal_host(host)
     if not host or (":" in host and not host.startswith("[")):
         return ""
     return f"{_encoded(user)}{at}{host}{':' + port if port and port != _PORTS.get(scheme) else ''}"
 
 
-def _host(host: str) -> str:
+def normal_host(host: str) -> str:
     """Return the host in lower case, labels beyond ASCII in Punycode, without the full stop at the end."""
     if _PLAIN_HOST.fullmatch(host):
         return host.translate(_CAPITALS).rstrip(".")

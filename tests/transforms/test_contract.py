@@ -33,6 +33,8 @@ from transforms.pii import MaskPII
 from transforms.sample import Sample
 from transforms.schema import records
 from transforms.switch import Switch
+from transforms.url_lists import URLList, WordList
+from transforms.url_rules import URLAllowList, URLDenyList, URLDomain, URLWords
 from transforms.user_function import EditText, KeepIf
 from transforms.where import Where, field
 from transforms.withdraw import WithdrawList
@@ -78,6 +80,22 @@ def with_language(texts: list[str]) -> pa.RecordBatch:
     return batch_of(texts, {LANGUAGE: [LANGUAGES[len(text) % len(LANGUAGES)] for text in texts]})
 
 
+URL = pa.field("url", pa.large_string())
+URLS = (
+    "http://bad.example/a",
+    None,
+    "https://www.SHOP.example:443/private/b?c=d",
+    "http://10.0.0.1/",
+    "x",
+    "http://a.zz/",
+)
+LISTED = URLList(Path(__file__).parent / "listed_urls.txt")
+
+
+def with_url(texts: list[str]) -> pa.RecordBatch:
+    return batch_of(texts, {URL: [URLS[len(text) % len(URLS)] for text in texts]})
+
+
 def records_of(texts: list[str]) -> pa.RecordBatch:
     """Pages of a paragraph each; every third is plain text."""
     batch = batch_of(texts, schema=records())
@@ -118,6 +136,11 @@ MEMBERS: dict[str, Member] = {
     "KeepIf": Member(KeepIf(least_words, "one word", version=1), batch_of),
     "EditText": Member(EditText(shortened, "shortened", version=1), batch_of),
     "WithdrawList": Member(WithdrawList(Path(__file__).parent / "withdrawn.jsonl"), batch_of),
+    "URLDenyList": Member(URLDenyList(LISTED), with_url),
+    "URLDenyList.tag": Member(URLDenyList(LISTED).tag(), with_url),
+    "URLAllowList": Member(URLAllowList(LISTED), with_url),
+    "URLWords": Member(URLWords(WordList(Path(__file__).parent / "url_words.txt")), with_url),
+    "URLDomain": Member(URLDomain(), with_url),
     "Switch": Member(
         Switch(
             "language",
@@ -130,6 +153,11 @@ MEMBERS: dict[str, Member] = {
 }
 
 GOLDEN: dict[str, str] = {
+    "URLDenyList": "1 28c3232fc4858384",
+    "URLDenyList.tag": "1 1bdc6a0200498d38",
+    "URLAllowList": "1 a98e335d01c194e3",
+    "URLWords": "1 a5de2bc5d75c7dbc",
+    "URLDomain": "1 a11d5f7bfbb56e95",
     "WithdrawList": "1 4d460e967b3bd62c",
     "Sample": "1 abbaf45011e4fe3f",
     "GopherQuality": "1 665d78bba47a0acf",
