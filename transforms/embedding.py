@@ -123,7 +123,7 @@ class HashedTfidf:
         ValueError: another dimension.
     """
 
-    dimension: int = 256
+    dimension: int = 512
     rarity: Rarity | None = None
 
     version: ClassVar[int] = 1

@@ -96,7 +96,7 @@ def test_hashed_tfidf_with_rarity_equals_its_definition() -> None:
     weights = dict.fromkeys(range(BUCKETS), sixteenths(len(TEXTS), 1))
     weights |= {bucket: sixteenths(len(TEXTS), count) for bucket, count in counted.items()}
     embedder = HashedTfidf().fitted(rarity_of(frequencies, len(TEXTS)))
-    assert embedder.embed(TEXTS).tolist() == plain(TEXTS, 256, weights)
+    assert embedder.embed(TEXTS).tolist() == plain(TEXTS, 512, weights)
 
 
 def test_rarity_of_too_rare_words_is_nothing() -> None:
