@@ -1,7 +1,10 @@
 """Transforms: what happens to documents. Pure: Arrow in, Arrow out; no storage, no stages, no Ray."""
 
+from transforms.add_columns import AddColumns
 from transforms.benchmark_items import Benchmark
 from transforms.contamination import Decontaminate
+from transforms.datatrove_steps import Datatrove
+from transforms.decorators import add_columns, edit_text, keep_if
 from transforms.exact import exact
 from transforms.extraction import ExtractText
 from transforms.gopher import ENGLISH, GERMAN, GopherQuality, GopherRepetition
@@ -23,7 +26,9 @@ from transforms.withdraw import WithdrawList
 __all__ = [
     "ENGLISH",
     "GERMAN",
+    "AddColumns",
     "Benchmark",
+    "Datatrove",
     "Decontaminate",
     "EditText",
     "ExtractText",
@@ -48,7 +53,10 @@ __all__ = [
     "Where",
     "WithdrawList",
     "WordList",
+    "add_columns",
     "datatrove_lists",
+    "edit_text",
     "exact",
     "field",
+    "keep_if",
 ]

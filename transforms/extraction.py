@@ -41,6 +41,18 @@ _URL: Final = pa.field("url", pa.large_string())
 Row = dict[str, Any]
 
 
+class HtmlExtractor(Protocol):
+    """An extractor from elsewhere: what it makes of a page must depend on that page alone."""
+
+    def description(self) -> dict[str, Any]:
+        """Return what names its behaviour in keys, as canonical JSON values."""
+        ...
+
+    def extract(self, html: str) -> str:
+        """Return the main text of a page; empty: there is none. What it raises is recorded for the page."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ExtractText:
     """Make documents of raw records (schema `records()`): decode, extract the main text, read a declared licence.
@@ -51,7 +63,8 @@ class ExtractText:
     taken, with basis "page".
 
     Attributes:
-        extractor: "trafilatura" (F1 .96 on news pages) or "resiliparse" (.92, about ten times as fast).
+        extractor: "trafilatura" (F1 .96 on news pages), "resiliparse" (.92, about ten times as fast), or an object that
+            has a `description()` for keys and `extract(html) -> text`, as `Datatrove(…)` of an extractor.
         favour: trafilatura's focus: "precision" gives less and surer text, "recall" more.
         include: parts that are kept beside the main text, of "comments" and "tables". resiliparse keeps tables always.
         max_bytes: longest payload; trafilatura itself refuses 20 MB.
@@ -61,7 +74,7 @@ class ExtractText:
         max_undecodable: most replaced and control characters in 1,000 characters; more means that it is no text.
     """
 
-    extractor: Literal["trafilatura", "resiliparse"] = "trafilatura"
+    extractor: Literal["trafilatura", "resiliparse"] | HtmlExtractor = "trafilatura"
     favour: Literal["balanced", "precision", "recall"] = "balanced"
     include: tuple[str, ...] = ("tables",)
     max_bytes: int = 10_000_000
@@ -75,8 +88,9 @@ class ExtractText:
     isolated: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.extractor not in _EXTRACTORS:
-            raise ValueError(f"extractor={self.extractor!r}: choose one of {', '.join(_EXTRACTORS)}")
+        if not (self.extractor in _EXTRACTORS if isinstance(self.extractor, str) else _is_extractor(self.extractor)):
+            names = ", ".join(_EXTRACTORS)
+            raise ValueError(f"extractor={self.extractor!r}: choose one of {names}, or give an object with `extract`")
         if self.favour not in ("balanced", "precision", "recall"):
             raise ValueError(f"favour={self.favour!r}: choose balanced, precision or recall")
         if unknown := set(self.include) - {"comments", "tables"}:
@@ -164,9 +178,14 @@ class ExtractText:
         threshold, evidence = f"≤ {self.max_undecodable} / 1000", {"encoding": decoded.encoding}
         return _drop(key, "undecodable", "bad characters", bad, size, threshold, evidence=evidence)
 
+    def _by_extractor(self, html: str) -> str:
+        if isinstance(self.extractor, str):
+            return _EXTRACTORS[self.extractor](html, self)
+        return self.extractor.extract(html)
+
     def _extract(self, key: bytes, html: str, markup: Markup) -> str | Row:
         try:
-            text = _EXTRACTORS[self.extractor](html.replace("\0", ""), self)
+            text = self._by_extractor(html.replace("\0", ""))
         except MemoryError:
             raise  # says something of the machine, not of the page
         except Exception as error:
@@ -214,6 +233,10 @@ def _drop(
         "threshold": threshold,
         "evidence": None if evidence is None else canonical_json(dict(evidence)),
     }
+
+
+def _is_extractor(value: object) -> bool:
+    return all(callable(getattr(value, name, None)) for name in ("description", "extract"))
 
 
 def _valid(text: str) -> str:

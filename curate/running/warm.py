@@ -21,7 +21,9 @@ from curate.digests import content_digest
 from curate.readers.chunks import build_rows
 from curate.recipes.graph import CutRepeats, Deduplicate, HoldOut
 from curate.recipes.stages import DocumentStage, Stages, Wide, WideStage
+from transforms.add_columns import AddColumns
 from transforms.components import components
+from transforms.datatrove_steps import Datatrove
 from transforms.duplicates import split_buckets, survivors, text_digests
 from transforms.hold_out import index_sets, nearest
 from transforms.kernels import cache_folder
@@ -59,7 +61,7 @@ def _warm_chain(stage: DocumentStage, batch: pa.RecordBatch) -> None:
     for each in (batch, _made_up(stage.schema)):  # what goes in may have no text yet
         _warm_books(each)
     for step in stage.steps:
-        if isinstance(step.transform, (KeepIf, EditText)):
+        if isinstance(step.transform, (AddColumns, Datatrove, EditText, KeepIf)):
             continue
         transform: Transform = step.transform
         transform.apply(batch)

@@ -19,11 +19,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from datatrove.pipeline.filters import RegexFilter
+from datatrove.pipeline.formatters import SymbolLinesFormatter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import transforms
 from curate.configuration import describe
 from tests.transforms.documents import batch_of
+from transforms.add_columns import AddColumns
+from transforms.benchmark_items import Benchmark
+from transforms.contamination import Decontaminate
+from transforms.datatrove_steps import Datatrove
 from transforms.extraction import ExtractText
 from transforms.gopher import GERMAN, GopherQuality, GopherRepetition
 from transforms.language import Language, default_model
@@ -65,6 +72,10 @@ def least_words(row: dict[str, Any]) -> bool:
 
 def shortened(text: str) -> str:
     return text.replace("the", "")[:2000]
+
+
+def counted(row: dict[str, Any]) -> dict[str, Any]:
+    return {"words": len(row["text"].split(" "))}
 
 
 @dataclass(frozen=True)
@@ -118,6 +129,8 @@ def records_of(texts: list[str]) -> pa.RecordBatch:
 CONSUMED = frozenset({"payload", "content_type", "http_charset", "licence", "licence_basis"})
 """Columns that extraction makes text and the page's licence of."""
 
+ITEMS = Benchmark.jsonl("items", Path(__file__).parent / "items.jsonl", question="question", answer="answer")
+
 MEMBERS: dict[str, Member] = {
     "ExtractText": Member(ExtractText(), records_of, CONSUMED),
     "ExtractText by resiliparse": Member(ExtractText("resiliparse"), records_of, CONSUMED),
@@ -135,6 +148,11 @@ MEMBERS: dict[str, Member] = {
     "Where": Member(Where((field("language") == "en") | field("language").is_null(), "language"), with_language),
     "KeepIf": Member(KeepIf(least_words, "one word", version=1), batch_of),
     "EditText": Member(EditText(shortened, "shortened", version=1), batch_of),
+    "Decontaminate": Member(Decontaminate(ITEMS), batch_of),
+    "Decontaminate by cuts": Member(Decontaminate(ITEMS, action="cut"), batch_of),
+    "AddColumns": Member(AddColumns(counted, {"words": pa.int64()}, version=1), batch_of),
+    "Datatrove filter": Member(Datatrove(RegexFilter("the")), batch_of),
+    "Datatrove formatter": Member(Datatrove(SymbolLinesFormatter(symbols_to_remove=["…"])), batch_of),
     "WithdrawList": Member(WithdrawList(Path(__file__).parent / "withdrawn.jsonl"), batch_of),
     "URLDenyList": Member(URLDenyList(LISTED), with_url),
     "URLDenyList.tag": Member(URLDenyList(LISTED).tag(), with_url),
@@ -159,6 +177,9 @@ GOLDEN: dict[str, str] = {
     "URLWords": "1 a5de2bc5d75c7dbc",
     "URLDomain": "1 a11d5f7bfbb56e95",
     "WithdrawList": "1 4d460e967b3bd62c",
+    "AddColumns": "1 194e6110f050421b",
+    "Decontaminate": "1 5ee7fbc188717a0c",
+    "Decontaminate by cuts": "1 df3e0279f7e6da9a",
     "Sample": "1 abbaf45011e4fe3f",
     "GopherQuality": "1 665d78bba47a0acf",
     "GopherQuality of German": "1 4917afdfd37859aa",
@@ -211,6 +232,13 @@ def test_transform_is_frozen_hashable_and_survives_pickling(name: str) -> None:
     copy = pickle.loads(pickle.dumps(transform))
     assert copy == transform
     assert hash(copy) == hash(transform)
+
+
+def test_every_public_transform_is_a_member() -> None:
+    public = {name for name in transforms.__all__ if hasattr(getattr(transforms, name), "output_schema")} - {
+        "Transform"
+    }
+    assert public <= {type(member.transform).__name__ for member in MEMBERS.values()}
 
 
 @members
