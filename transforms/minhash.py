@@ -68,6 +68,7 @@ _HALF: Final = np.uint64(32)
 _BLOCK: Final = 2048  # shingles at a time: they stay in the first-level cache, and memory does not grow with a document
 _VECTOR: Final = 32  # values padded to whole vectors; divides _BLOCK
 _LANES: Final = 4  # hash functions evaluated together, so that a shingle is loaded once for four
+_EDGES: Final = 1 << 14  # compared at a time: 1 kB each, and one template gives millions
 _LEVELS: Final = 8  # bands that fit into a split key, one byte each
 
 
@@ -204,9 +205,12 @@ def first_bands(sets: Sets, a: Indices, b: Indices, minhash: MinHash) -> Indices
     documents, local = np.unique(np.concatenate([a, b]), return_inverse=True)
     values = _values_of(sets, documents, minhash)
     left, right = local.reshape(-1)[: len(a)], local.reshape(-1)[len(a) :]
-    shape = len(a), minhash.bands, minhash.rows
-    agree = (values[left] == values[right]).reshape(shape).all(axis=2)
-    return np.where(agree.any(axis=1), agree.argmax(axis=1), -1).astype(np.int64)
+    found = np.empty(len(a), np.int64)
+    for first in range(0, len(a), _EDGES):
+        some = slice(first, first + _EDGES)
+        agree = (values[left[some]] == values[right[some]]).reshape(-1, minhash.bands, minhash.rows).all(axis=2)
+        found[some] = np.where(agree.any(axis=1), agree.argmax(axis=1), -1)
+    return found
 
 
 def _whole_lanes(a: Values, b: Values) -> tuple[Values, Values]:

@@ -14,6 +14,7 @@ from datasketch.lsh import _false_positive_probability, _optimal_param
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transforms import minhash as module
 from transforms.minhash import (
     MinHash,
     Sets,
@@ -335,7 +336,9 @@ def test_minima_of_two_functions_over_one_set_are_independent() -> None:
 # --- what made a candidate -------------------------------------------------------------------------------------------
 
 
-def test_first_bands_of_sets_are_those_whose_keys_agree() -> None:
+@pytest.mark.parametrize("at_once", [7, 1 << 14])
+def test_first_bands_of_sets_are_those_whose_keys_agree(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(module, "_EDGES", at_once)
     minhash = MinHash(ngram=1, bands=8, rows=2)
     texts = [text for i in range(40) for text in shared_words(Fraction(1, 2), 20, i)]
     keys = band_keys(array(*texts), minhash)
