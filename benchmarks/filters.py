@@ -31,7 +31,8 @@ import pyarrow.parquet as pq
 from benchmarks.minhash import CORPUS, seconds, synthetic
 from benchmarks.plain_gopher import quality_reason, repetition_reason
 from transforms.gopher import GopherQuality, GopherRepetition
-from transforms.language import Language, default_model
+from transforms.language import Language
+from transforms.language_model import default_model
 from transforms.normalise import NormalizeText
 from transforms.outcome import Outcome, Transform
 from transforms.pii import MaskPII

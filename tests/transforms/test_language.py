@@ -6,6 +6,7 @@ import pickle
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import fasttext
 import pyarrow as pa
@@ -13,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms import language
-from transforms.language import Language, ModelError
+from transforms.language import Language
+from transforms.language_model import ModelError, classify, data_folder, default_model, load
 from transforms.outcome import DROPPED, SchemaError, Transform
 
 SHARED_MODEL = Path(__file__).parents[2].parent / "shared" / "data" / "lid" / "lid.176.ftz"
@@ -50,7 +51,10 @@ def test_language_without_thresholds_tags_and_keeps_all(model: Path) -> None:
     rows = batch(ENGLISH[0], GERMAN[1], "", "12 + 34 = 46 ☃")
     outcome = Language(model=model).apply(rows)
     assert outcome.kept.schema == Language(model=model).output_schema(rows.schema)
-    assert outcome.kept.schema.names == ["id", "text", "language", "language_score", "extra"]
+    names = ["language", "language_script", "language_label", "language_score", "language_certain"]
+    assert outcome.kept.schema.names == ["id", "text", *names, "extra"]
+    assert outcome.kept.column("language_script").to_pylist() == ["Latn", "Latn", None, None]
+    assert outcome.kept.column("language_certain").to_pylist() == [False, False, None, None]
     assert outcome.kept.column("language").to_pylist() == ["en", "de", None, None]
     scores = outcome.kept.column("language_score").to_pylist()
     assert scores[2:] == [None, None] and all(Decimal("0.5") < score <= 1 for score in scores[:2])
@@ -73,8 +77,8 @@ def test_language_with_thresholds_drops_with_reason_and_measure(model: Path) -> 
 
 
 def judge(bound: str, score: int | None, name: str | None = "en") -> tuple[str | None, bool]:
-    reason, near, _ = Language({"en": bound})._judge(name, score)
-    return reason, near and reason is None
+    verdict = Language({"en": bound})._judge(name, "Latn", score, 1000)
+    return verdict.reason, verdict.near and verdict.reason is None
 
 
 def test_language_score_at_threshold_is_kept_and_near() -> None:
@@ -144,21 +148,68 @@ def test_language_identity_follows_model_content_not_place(model: Path, tmp_path
 
 @pytest.mark.parametrize(
     ("thresholds", "message"),
-    [({"en": 1.5}, "between 0 and 1"), ({"en": "much"}, "'much'"), ({"en": float("nan")}, "nan"), ({}, "no language")],
+    [
+        ({"en": 1.5}, "between 0 and 1"),
+        ({"en": "much"}, "'much'"),
+        ({"en": float("nan")}, "nan"),
+        ({}, "no language"),
+        ({"als": 0.5}, "gsw"),
+    ],
 )
 def test_language_bad_thresholds_are_errors_naming_them(thresholds: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Language(thresholds)
 
 
-def test_language_no_characters_is_an_error() -> None:
-    with pytest.raises(ValueError, match="positive"):
-        Language(characters=0)
+@pytest.mark.parametrize("wrong", [{"characters": 0}, {"least_letters": 0}, {"uncertain": "guess"}])
+def test_language_fields_out_of_range_are_errors(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"positive|choose"):
+        Language(**wrong)
+
+
+def test_language_threshold_with_script_goes_before_one_without() -> None:
+    transform = Language({"zh": 0.8, "zh-Hant": 0.4, "sr-Latn": 0.5})
+
+    def reason(name: str, script: str, score: int) -> str | None:
+        return transform._judge(name, script, score, 1000).reason
+
+    assert reason("zh", "Hant", 5000) is None
+    assert reason("zh", "Hans", 5000) == "language score"
+    assert reason("sr", "Latn", 5000) is None
+    assert reason("sr", "Cyrl", 9999) == "language"
+
+
+def test_language_uncertain_texts_are_judged_dropped_or_kept(model: Path) -> None:
+    rows = batch(ENGLISH[0], " ".join(ENGLISH), "?!", GERMAN[0])
+    reasons = {
+        policy: [
+            row["reason"] for row in Language({"en": 0}, model=model, uncertain=policy).apply(rows).dropped.to_pylist()
+        ]
+        for policy in ("judge", "drop", "keep")
+    }
+    assert reasons == {
+        "judge": ["language", "language"],
+        "drop": ["language uncertain", "language", "language uncertain"],
+        "keep": ["language"],
+    }
+    (short, *_) = Language({"en": 0}, model=model, uncertain="drop").apply(rows).dropped.to_pylist()
+    assert (short["measure"], short["numerator"], short["threshold"]) == ("letters", 23, "≥ 50")
+    certain = Language(model=model).apply(rows).kept.column("language_certain")
+    assert certain.to_pylist() == [False, True, None, False]
+
+
+def test_language_top_label_equals_fasttext_on_the_same_line(model: Path) -> None:
+    texts = [*ENGLISH, *GERMAN, "the Haus steht on a hill", ENGLISH[0] + "\n" + GERMAN[0]]
+    fasttext_model = load(model, Language(model=model).digest)
+    answers = classify(fasttext_model, pa.array(texts, pa.large_string()), 2000)
+    labels, probabilities = fasttext_model.predict([text.replace("\n", " ") for text in texts])
+    assert answers.labels == [label[0].removeprefix("__label__") for label in labels]
+    assert answers.scores == [min(10_000, int(float(found[0]) * 10_000 + 0.5)) for found in probabilities]
 
 
 def test_language_unknown_to_the_model_is_an_error_naming_what_it_has(model: Path) -> None:
-    with pytest.raises(ModelError, match="no language eng; it has de, en"):
-        Language({"eng": 0.5}, model=model).apply(batch("text"))
+    with pytest.raises(ModelError, match="no language fr, zh-Hant; it has de, en"):
+        Language({"fr": 0.5, "en-Cyrl": 0.5, "zho_Hant": 0.5}, model=model).apply(batch("text"))
 
 
 def test_language_default_model_absent_names_the_command(home: Path) -> None:
@@ -167,8 +218,8 @@ def test_language_default_model_absent_names_the_command(home: Path) -> None:
 
 
 def test_language_default_model_other_bytes_is_an_error(home: Path) -> None:
-    language.data_folder().mkdir(parents=True)
-    language.default_model().write_bytes(b"other")
+    data_folder().mkdir(parents=True)
+    default_model().write_bytes(b"other")
     with pytest.raises(ModelError, match="expected 8f3472cf"):
         Language().apply(batch("text"))
 
@@ -201,8 +252,8 @@ def test_language_any_batching_gives_the_same_rows(model: Path, texts: list[str]
 
 @pytest.mark.skipif(not SHARED_MODEL.is_file(), reason="shared/data/lid/lid.176.ftz is not there")
 def test_language_pinned_model_knows_these_sentences(home: Path) -> None:
-    language.data_folder().mkdir(parents=True)
-    language.default_model().write_bytes(SHARED_MODEL.read_bytes())
+    data_folder().mkdir(parents=True)
+    default_model().write_bytes(SHARED_MODEL.read_bytes())
     texts = [
         ENGLISH[0],
         GERMAN[0],
