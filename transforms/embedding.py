@@ -168,13 +168,13 @@ def rarity_of(frequencies: Weights, documents: int, *, least: int = 0) -> Rarity
         least: a bucket in fewer documents weighs nothing: too rare to say anything.
     """
     values, places = np.unique(frequencies, return_inverse=True)
-    weights = [_sixteenths(documents, max(value, 1)) if value >= least else 0 for value in values.tolist()]
+    weights = [sixteenths(documents, max(value, 1)) if value >= least else 0 for value in values.tolist()]
     table = np.array(weights, "<u2")[places.reshape(-1)]
     return Rarity(table.tobytes(), documents)
 
 
-def _sixteenths(numerator: int, denominator: int) -> int:
-    """Return the largest m with 2^(m / 16) ≤ numerator / denominator, 0 where that is below 1: exact."""
+def sixteenths(numerator: int, denominator: int) -> int:
+    """Return log2(numerator / denominator) in whole sixteenths, rounded down, 0 where it is negative: exact."""
     ratio = numerator**SIXTEENTHS // denominator**SIXTEENTHS
     return max(0, ratio.bit_length() - 1)
 
@@ -182,7 +182,7 @@ def _sixteenths(numerator: int, denominator: int) -> int:
 @lru_cache(maxsize=1)
 def _count_weights() -> Weights:
     """Return 1 + log2(count) in sixteenths for each count."""
-    weights = np.array([0, *(SIXTEENTHS + _sixteenths(count, 1) for count in range(1, MOST_COUNTED + 1))], np.int64)
+    weights = np.array([0, *(SIXTEENTHS + sixteenths(count, 1) for count in range(1, MOST_COUNTED + 1))], np.int64)
     weights.flags.writeable = False
     return weights
 
@@ -198,12 +198,14 @@ def _rarity_of(rarity: Rarity | None) -> npt.NDArray[np.uint16]:
 
 
 @kernel
-def _bucket(value: np.uint64) -> np.int64:
+def bucket_of(value: np.uint64) -> np.int64:
+    """Return the bucket of a word or pair with this hash."""
     return np.int64(value >> np.uint64(64 - BUCKET_BITS))
 
 
 @kernel
-def _pair(before: np.uint64, value: np.uint64) -> np.uint64:
+def pair_hash(before: np.uint64, value: np.uint64) -> np.uint64:
+    """Return the hash of two words that touch."""
     return mix(before * FACTOR + value ^ _PAIR)
 
 
@@ -214,13 +216,13 @@ def _count(
     """Count the terms of words first … last - 1 in `counts`, list their buckets in `touched`, return how many."""
     distinct = np.int64(0)
     for word in range(first, last):
-        bucket = _bucket(hashes[word])
+        bucket = bucket_of(hashes[word])
         if counts[bucket] == 0:
             touched[distinct] = bucket
             distinct += 1
         counts[bucket] += 1
         if word > first and ends[word - 1] == starts[word]:
-            bucket = _bucket(_pair(hashes[word - 1], hashes[word]))
+            bucket = bucket_of(pair_hash(hashes[word - 1], hashes[word]))
             if counts[bucket] == 0:
                 touched[distinct] = bucket
                 distinct += 1

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from transforms.embedding import Vectors
+from transforms.kernels import kernel
 
 Rows = npt.NDArray[np.int16]
 Numbers = npt.NDArray[np.int64]
@@ -137,20 +138,23 @@ def _settled(rows: Rows, centres: Rows, rounds: int) -> Groups:
 
 
 def _moved(rows: Rows, labels: Numbers, centres: Rows) -> Rows:
-    sums = np.zeros(centres.shape, np.float64)
-    for first in range(0, len(rows), _AT_ONCE):
-        mine = labels[first : first + _AT_ONCE]
-        members = np.zeros((len(centres), len(mine)), np.float64)
-        members[mine, np.arange(len(mine))] = 1
-        sums += members @ rows[first : first + _AT_ONCE].astype(np.float64)
+    sums = np.zeros(centres.shape, np.int64)
+    _add_rows(rows, labels, sums)
     return np.stack([_direction(total) if total.any() else old for total, old in zip(sums, centres, strict=True)])
 
 
-def _direction(total: npt.NDArray[np.float64]) -> Rows:
-    """Return the whole numbers `total` scaled to length `ONE`."""
-    values = total.astype(np.int64)
-    length = isqrt(sum(value * value for value in values.tolist())) or 1
-    return ((2 * ONE * values + length) // (2 * length)).astype(np.int16)
+@kernel
+def _add_rows(rows: Rows, labels: Numbers, sums: Numbers) -> None:
+    for row in range(len(rows)):
+        label = labels[row]
+        for place in range(rows.shape[1]):
+            sums[label, place] += rows[row, place]
+
+
+def _direction(total: Numbers) -> Rows:
+    """Return `total` scaled to length `ONE`."""
+    length = isqrt(sum(value * value for value in total.tolist())) or 1
+    return ((2 * ONE * total + length) // (2 * length)).astype(np.int16)
 
 
 def _first_centres(rows: Rows, count: int, seed: int) -> list[int]:
