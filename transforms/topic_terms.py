@@ -3,7 +3,7 @@
 A word is compared within one language, that of most documents of the topic: so "und" tells no German topic from other
 German ones, and "import" tells Python from prose. A word in the share p of the topic's documents and in the share q of
 the others scores p × log2(p / q). Where nearly all documents of the language are in one topic nothing can be compared:
-then words in more than half of them are taken for function words, and the rest is compared with all other documents.
+then all other documents stand for the others, and words in more than half of the topic's come last, as function words.
 `STOP_WORDS`, words of fewer than three letters and words that do not begin with a letter are never terms; in scripts
 whose words are characters, pairs of characters are.
 
@@ -168,9 +168,10 @@ class _Counted:
         scored = []
         for place in np.flatnonzero(inside >= _least(scope)).tolist():
             score = _score(int(inside[place]), len(scope.inside), int(outside[place]), len(scope.outside))
-            if score > 0 and (scope.compares or 2 * inside[place] <= len(scope.inside)):
-                scored.append((-score, self.words[int(self.hashes[place])]))
-        return tuple(word for _, word in sorted(scored)[:TERMS])
+            if score > 0:
+                late = not scope.compares and bool(2 * inside[place] > len(scope.inside))
+                scored.append((late, -score, self.words[int(self.hashes[place])]))
+        return tuple(word for *_, word in sorted(scored)[:TERMS])
 
     def _counts(self, documents: Positions) -> Numbers:
         mine = np.zeros(self.documents, np.bool_)
