@@ -14,6 +14,7 @@ and runs with `curate run books.py --store DIR --set root=…`.
 """
 
 from curate.configuration import ConfigurationError
+from curate.fitting.thresholds import fit_thresholds
 from curate.readers.reader import Column
 from curate.recipes.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
 from curate.recipes.graph import (
@@ -52,6 +53,7 @@ __all__ = [
     "deduplicate_spans",
     "deduplicate_urls",
     "field",
+    "fit_thresholds",
     "hold_out",
     "read_files",
     "read_jsonl",

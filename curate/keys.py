@@ -16,7 +16,8 @@ from curate.digests import digest_bytes, digest_json
 from curate.inputs.files import FileUnit
 from curate.readers.reader import Reader
 from curate.recipes.graph import HoldOut
-from curate.recipes.stages import VERBS, DocumentStage, Stage, Wide, WideStage, without_inputs
+from curate.recipes.models import MadeBy
+from curate.recipes.stages import VERBS, DocumentStage, Stage, Wide, WideStage, steps_with, without_inputs
 from transforms.outcome import canonical_json
 
 Units = Mapping[str, Sequence[FileUnit]]
@@ -87,7 +88,8 @@ class Keys:
     def chain(self, stage: DocumentStage) -> Chain:
         """Return the transforms of `stage`."""
         if stage not in self._chains:
-            self._chains[stage] = Chain.of(stage.steps)
+            made = {id(model): MadeBy(self.stage(fits)) for model, fits in stage.models}
+            self._chains[stage] = Chain.of(steps_with(stage.steps, lambda model: made[id(model)]))
         return self._chains[stage]
 
     def shards(self, stage: DocumentStage, units: Sequence[FileUnit]) -> list[str]:

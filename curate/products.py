@@ -1,7 +1,7 @@
-"""What stages make that is no dataset: trained tokenizers and token caches. Each has a folder with a manifest.
+"""What stages make that is no dataset: trained tokenizers, fitted models, token caches. Each has a folder and manifest.
 
-`<store>/<name>-<key>/` of a tokenizer holds `tokenizer.json`; that of caches holds the manifest alone, which names each
-cache's folder below `<store>/caches/` with its content digest.
+`<store>/<name>-<key>/` of a tokenizer holds `tokenizer.json`, that of a model its files; that of caches holds the
+manifest alone, which names each cache's folder below `<store>/caches/` with its content digest.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from curate.caches.cache import TokenCache
-from curate.committing.commit import inner_of
+from curate.committing.commit import entries_of, inner_of
 from curate.committing.gathered import ReceiptRow, Receipts
 from curate.datasets import Committed, dataset_folder
 from curate.digests import digest_json
 from curate.receipts import MANIFEST, FileEntry, read_manifest
+from curate.recipes.models import StoredModel
 from curate.store import Store, StoreError, json_line, self_digested
 from transforms.tokens import Tokenizer
 
@@ -33,6 +34,21 @@ class TokenizerFile(Committed):
     def tokenizer(self, bos: str | None, eos: str | None) -> Tokenizer:
         """Return it with what marks the ends of documents."""
         return Tokenizer(self.path, bos=bos, eos=eos)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles(Committed):
+    """A model that a stage fitted: files, of which transforms are given one, and a card."""
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """What is known of it, in numbers and words."""
+        return dict(self.manifest["card"])
+
+    def file(self, name: str) -> StoredModel:
+        """Return its file of this name."""
+        digest = self.manifest["files"][name]["digest"]
+        return StoredModel(self.store, f"{self.folder}/{name}", digest, self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +99,7 @@ class MadeOf:
             "name": self.name,
             "key": self.key,
             "operation": self.operation,
-            "inputs": [{"name": i.name, "key": i.key, "digest": i.manifest["digest"]} for i in self.inputs],
+            "inputs": entries_of(self.inputs),
             "inner": inner_of(self.inner),
         }
 
@@ -98,6 +114,19 @@ def commit_tokenizer(store: Store, made: MadeOf, content: bytes, card: Mapping[s
     return TokenizerFile(store, folder, read_manifest(store, folder))
 
 
+def commit_model(store: Store, made: MadeOf, files: Mapping[str, bytes], card: Mapping[str, Any]) -> ModelFiles:
+    """Publish the files of a fitted model with its card; the content digest is over those of all files."""
+    folder = dataset_folder(made.name, made.key)
+    entries = {}
+    for name, data in sorted(files.items()):
+        digest = store.publish_bytes(data, f"{folder}/{name}")
+        entries[name] = FileEntry(len(data), digest).to_json()
+    content = digest_json({name: entry["digest"] for name, entry in entries.items()})
+    manifest = {**made.fields("model"), "content": content, "card": dict(card), "files": entries}
+    store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
+    return ModelFiles(store, folder, read_manifest(store, folder))
+
+
 def commit_caches(store: Store, made: MadeOf, receipts: Iterable[ReceiptRow]) -> Caches:
     """Publish the manifest of token caches; `receipts` are those of their last tasks, in the order of cells."""
     folder = dataset_folder(made.name, made.key)
@@ -108,15 +137,19 @@ def commit_caches(store: Store, made: MadeOf, receipts: Iterable[ReceiptRow]) ->
     return Caches(store, folder, read_manifest(store, folder))
 
 
-def open_product(store: Store, name: str, key: str) -> TokenizerFile | Caches:
-    """Open a committed tokenizer or caches.
+def open_product(store: Store, name: str, key: str) -> TokenizerFile | ModelFiles | Caches:
+    """Open a committed tokenizer, model or caches.
 
     Raises:
         StoreError: it is missing, damaged, of another kind or format, or another key stands in its place.
     """
     folder = dataset_folder(name, key)
     manifest = read_manifest(store, folder)
-    kinds: dict[str, type[TokenizerFile] | type[Caches]] = {"tokenizer": TokenizerFile, "caches": Caches}
+    kinds: dict[str, type[TokenizerFile] | type[ModelFiles] | type[Caches]] = {
+        "tokenizer": TokenizerFile,
+        "model": ModelFiles,
+        "caches": Caches,
+    }
     if manifest["key"] != key or manifest["kind"] not in kinds:
         raise StoreError(f"{store.url(folder)} is a {manifest['kind']} with key {manifest['key']}, asked for was {key}")
     return kinds[manifest["kind"]](store, folder, manifest)

@@ -25,6 +25,7 @@ from curate.keys import Keys, Units
 from curate.products import Caches, open_product
 from curate.readers.chunks import CHUNK_ROWS
 from curate.receipts import MANIFEST, FileEntry, committed_folders, read_manifest
+from curate.recipes.models import models_in
 from curate.recipes.recipe import Artifact, Outputs
 from curate.recipes.stages import Stage, Stages, compile_stages, transforms_of
 from curate.running.engine import Engine, Made, fingerprint_inputs, run_stages
@@ -177,6 +178,8 @@ def check_ready(stages: Stages) -> None:
         ConfigurationError: a model is missing or is another; the message has the remedy.
     """
     for transform in transforms_of(stages):
+        if next(models_in(transform), None) is not None:
+            continue  # its model is not there yet
         if (ready := getattr(transform, "ready", None)) is not None:
             try:
                 ready()

@@ -104,7 +104,7 @@ class AddColumns:
         for name, kind in self.columns:
             try:
                 pa.scalar(values[name], kind)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+            except (pa.ArrowException, OverflowError) as error:
                 raise UserFunctionError(
                     f"AddColumns({function_name(self.function)}): {values[name]!r:.200} for document "
                     f"{row['id'].hex()} does not fit the column {name!r} of {kind}: {error}"

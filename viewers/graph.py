@@ -72,8 +72,10 @@ def _places(stages: tuple[_Stage, ...]) -> dict[_Key, tuple[int, int]]:
 def _amount(stage: _Stage) -> str:
     if isinstance(stage, StageView):
         return f"{grouped(stage.manifest['rows'])} rows"
-    if stage.is_tokenizer:
+    if stage.kind == "tokenizer":
         return f"{grouped(stage.manifest['card']['vocab_size'])} ids"
+    if stage.kind == "model":
+        return "a model"
     return f"{grouped(sum(cell['tokens'] for cell in stage.manifest['cells'].values()))} tokens"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from curate.datasets import Dataset
 from curate.digests import short
-from curate.products import Caches, TokenizerFile, open_product
+from curate.products import Caches, ModelFiles, TokenizerFile, open_product
 from curate.receipts import read_manifest
 from curate.run import Result, open_result
 from curate.store import Store
@@ -107,9 +107,9 @@ class ProductView:
         return operation
 
     @property
-    def is_tokenizer(self) -> bool:
-        """Whether it is a trained tokenizer."""
-        return bool(self.manifest["kind"] == "tokenizer")
+    def kind(self) -> str:
+        """What it is: "tokenizer", "model" or "caches"."""
+        return str(self.manifest["kind"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def _outputs(
     return {name: stages[key] for name, key in named.items()}
 
 
-def _products(store: Store, manifest: Mapping[str, Any]) -> list[TokenizerFile | Caches]:
+def _products(store: Store, manifest: Mapping[str, Any]) -> list[TokenizerFile | ModelFiles | Caches]:
     entries = [entry for entry in manifest["stages"] if entry["kind"] != "dataset"]
     return [open_product(store, entry["name"], entry["key"]) for entry in entries]
 

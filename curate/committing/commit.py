@@ -17,7 +17,7 @@ from blake3 import blake3
 from curate.accounting.ledger import SAMPLES
 from curate.accounting.statistics import merge_all, text_sum
 from curate.committing.gathered import ReceiptRow, Receipts
-from curate.datasets import ROWS_AT_ONCE, SHARDS, Dataset, dataset_folder, open_dataset
+from curate.datasets import ROWS_AT_ONCE, SHARDS, Committed, Dataset, dataset_folder, open_dataset
 from curate.digests import logical_type
 from curate.receipts import MANIFEST, STATISTICS, FileEntry
 from curate.store import Store, json_line, self_digested
@@ -46,6 +46,7 @@ class MadeDataset:
     schema: pa.Schema
     receipts: Receipts
     inner: Sequence[Receipts] = ()
+    models: Sequence[Committed] = ()
 
 
 def commit_dataset(store: Store, made: MadeDataset) -> Dataset:
@@ -70,7 +71,8 @@ def commit_dataset(store: Store, made: MadeDataset) -> Dataset:
         "name": made.name,
         "key": made.key,
         "operation": made.operation,
-        "inputs": [{"name": i.name, "key": i.key, "digest": i.manifest["digest"]} for i in made.inputs],
+        "inputs": entries_of(made.inputs),
+        **({"models": entries_of(made.models)} if made.models else {}),
         "schema": schema,
         "shards": len(made.receipts),
         "rows": sums.rows,
@@ -83,6 +85,11 @@ def commit_dataset(store: Store, made: MadeDataset) -> Dataset:
     }
     store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
     return open_dataset(store, made.name, made.key)
+
+
+def entries_of(made: Iterable[Committed]) -> list[dict[str, str]]:
+    """Return what a manifest says of what was made of it."""
+    return [{"name": i.name, "key": i.key, "digest": i.manifest["digest"]} for i in made]
 
 
 def inner_of(inner: Iterable[Receipts], *made: Receipts) -> list[dict[str, str]]:

@@ -71,7 +71,7 @@ def _earlier(store: Store, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _upstream(stage: Stage, manifest: Mapping[str, Any], known: Mapping[Stage, str | None]) -> Iterator[str]:
     """Yield what differs between the inputs; of one that is not known yet nothing is said."""
-    before = {entry["name"]: entry["key"] for entry in manifest["inputs"]}
+    before = {entry["name"]: entry["key"] for entry in (*manifest["inputs"], *manifest.get("models", ()))}
     for parent in stage.inputs:
         if parent.name not in before:
             yield f"upstream `{parent.name}` added"

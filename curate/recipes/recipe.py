@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol, get_type_hints, runtime_checkable
 from curate.configuration import ConfigurationError
 from curate.recipes.cells import Cells
 from curate.recipes.graph import Dataset
+from curate.recipes.models import FittedModel
 from curate.recipes.show import Product, show_outputs
 
 _TRUTH: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -64,7 +65,10 @@ class Outputs:
     batches: tuple[tuple[int, int], ...]
 
     def __init__(
-        self, *outputs: Dataset | Cells | Compiles, batches: Sequence[tuple[int, int]] = (), **named: Dataset | Cells
+        self,
+        *outputs: Dataset | Cells | FittedModel | Compiles,
+        batches: Sequence[tuple[int, int]] = (),
+        **named: Dataset | Cells | FittedModel,
     ) -> None:
         """Name outputs by keyword; a positional one goes by the name of its stage, a mixture's cells by "training".
 
@@ -85,8 +89,10 @@ class Outputs:
             raise ConfigurationError("Outputs(batches=…) are steps of a mixture, and there is none")
         products: dict[str, Product] = {}
         for name, product in given:
-            if not isinstance(product, (Dataset, Cells)):
-                raise ConfigurationError(f"Outputs({name}=…) takes datasets, cells or a mixture, got {product!r}")
+            if not isinstance(product, (Dataset, Cells, FittedModel)):
+                raise ConfigurationError(
+                    f"Outputs({name}=…) takes datasets, cells, models or a mixture, got {product!r}"
+                )
             if name in products:
                 raise ConfigurationError(f"two outputs are called {name!r}: name them by keyword, as Outputs(train=…)")
             products[name] = product

@@ -10,16 +10,19 @@ from typing import Any
 
 from curate.recipes.cells import Cells, TrainedTokenizer
 from curate.recipes.graph import Apply, CutRepeats, Dataset, Deduplicate, DropEqual, Group, HoldOut, Join, Keep, Read
+from curate.recipes.models import FittedModel, models_in
 from transforms.exact import decimal_text
 from transforms.predicates import Both, Comparison, Either, IsIn, IsNull, Not, Predicate
 
-Product = Dataset | TrainedTokenizer | Cells
+Product = Dataset | TrainedTokenizer | Cells | FittedModel
 
 
 def show(value: Any) -> str:
     """Return `value` as one would write it in a recipe, without what is at its default."""
     if isinstance(value, Fraction):
         return decimal_text(value)
+    if isinstance(value, FittedModel):
+        return f"the model {value.name!r}"
     if isinstance(value, Predicate):
         return show_predicate(value)
     if isinstance(value, Path):
@@ -75,8 +78,8 @@ class _Tree:
         self.shown: dict[int, str] = {}
 
     def lines(self, product: Product, indent: str) -> Iterator[str]:
-        if isinstance(product, (TrainedTokenizer, Cells)):
-            yield f"{indent}{_tokens(product)}"
+        if isinstance(product, (TrainedTokenizer, Cells, FittedModel)):
+            yield f"{indent}{product.fit.verb if isinstance(product, FittedModel) else _tokens(product)}"
             yield from self._parents(product.inputs, indent)
             return
         operation = product.operation
@@ -85,6 +88,7 @@ class _Tree:
         elif isinstance(operation, Apply):
             yield from self.lines(operation.input, indent)
             yield f"{indent}→ {show(operation.transform)}"
+            yield from self._parents(list(models_in(operation.transform)), indent + "  ")
         elif isinstance(operation, Keep):
             yield from self.lines(operation.input, indent)
             yield f"{indent}→ keep {product.name!r}"

@@ -6,7 +6,7 @@ part), and at `.keep()`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from curate.configuration import ConfigurationError, describe
 from curate.readers.reader import Reader
 from curate.recipes.cells import Cells, TrainedTokenizer
 from curate.recipes.graph import Apply, CutRepeats, Dataset, Deduplicate, DropEqual, Group, HoldOut, Join, Keep, Read
+from curate.recipes.models import FittedModel, models_in, with_models
 from curate.store import Store
 from curate.upkeep.compaction import Compact
 from transforms.chain import unique_names
@@ -39,11 +40,13 @@ class DocumentStage:
     schema: pa.Schema
     sources: tuple[str, ...]
     forbids: frozenset[str]
+    models: tuple[tuple[FittedModel, Stage], ...] = ()
 
     @property
     def inputs(self) -> tuple[Stage, ...]:
-        """The stages whose shards this one reads."""
-        return () if self.upstream is None else (self.upstream,)
+        """The stage whose shards this one reads, if there is one, then those that fit its models."""
+        upstream = () if self.upstream is None else (self.upstream,)
+        return (*upstream, *dict.fromkeys(stage for _, stage in self.models))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,9 +61,9 @@ class WideStage:
     forbids: frozenset[str]
 
 
-Wide = Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual | Compact | TrainedTokenizer | Cells
-Product = Dataset | TrainedTokenizer | Cells
-"""What a recipe asks for: a dataset, a tokenizer, or cells of tokens."""
+Wide = Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual | Compact | TrainedTokenizer | Cells | FittedModel
+Product = Dataset | TrainedTokenizer | Cells | FittedModel
+"""What a recipe asks for: a dataset, a tokenizer, cells of tokens, or a model."""
 
 Stage = DocumentStage | WideStage
 
@@ -74,6 +77,7 @@ VERBS: Final[Mapping[type, str]] = {
     Compact: "compact",
     TrainedTokenizer: "train tokenizer",
     Cells: "tokenize",
+    FittedModel: "fit a model",
 }
 MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, Compact)
 """Dataset-wide operations whose outcome is a dataset."""
@@ -124,9 +128,7 @@ class _Compiler:
         if isinstance(origin.operation, Read):
             return self._read(dataset, origin, origin.operation.reader, steps)
         upstream = self.stage(origin)
-        return self._add(
-            _document_stage(dataset.name, None, upstream, steps, upstream.schema, dataset, upstream.forbids)
-        )
+        return self._documents(dataset.name, None, upstream, steps, upstream.schema, dataset, upstream.forbids)
 
     def _read(self, dataset: Dataset, origin: Dataset, reader: Reader, steps: list[Step]) -> Stage:
         forbids = frozenset() if reader.excerpts else frozenset({reader.source})
@@ -135,10 +137,24 @@ class _Compiler:
             steps = [*steps[:lead], Step("Sample", self.sample), *steps[lead:]]
         cut = _where_text_begins(reader.schema(), steps)
         if not 0 < cut < len(steps):
-            return self._add(_document_stage(dataset.name, reader, None, steps, reader.schema(), dataset, forbids))
-        first = _document_stage(origin.name, reader, None, steps[:cut], reader.schema(), dataset, forbids)
-        self._add(first)
-        return self._add(_document_stage(dataset.name, None, first, steps[cut:], first.schema, dataset, forbids))
+            return self._documents(dataset.name, reader, None, steps, reader.schema(), dataset, forbids)
+        first = self._documents(origin.name, reader, None, steps[:cut], reader.schema(), dataset, forbids)
+        return self._documents(dataset.name, None, first, steps[cut:], first.schema, dataset, forbids)
+
+    def _documents(
+        self,
+        name: str,
+        reader: Reader | None,
+        upstream: Stage | None,
+        steps: Sequence[Step],
+        schema: pa.Schema,
+        dataset: Dataset,
+        forbids: frozenset[str],
+    ) -> Stage:
+        models = tuple((model, self.stage(model)) for step in steps for model in models_in(step.transform))
+        for step in steps:
+            schema = _output_schema(step, schema)
+        return self._add(DocumentStage(name, reader, upstream, tuple(steps), schema, dataset.sources, forbids, models))
 
     def _wide(self, name: str, operation: Wide) -> Stage:
         inputs = tuple(self._compact(self.stage(parent)) for parent in operation.inputs)
@@ -248,18 +264,9 @@ def _withdrawing(steps: Sequence[Step]) -> int:
     return next((index for index, step in enumerate(steps) if not withholds(step.transform)), len(steps))
 
 
-def _document_stage(
-    name: str,
-    reader: Reader | None,
-    upstream: Stage | None,
-    steps: Sequence[Step],
-    schema: pa.Schema,
-    dataset: Dataset,
-    forbids: frozenset[str],
-) -> DocumentStage:
-    for step in steps:
-        schema = _output_schema(step, schema)
-    return DocumentStage(name, reader, upstream, tuple(steps), schema, dataset.sources, forbids)
+def steps_with(steps: Sequence[Step], there: Callable[[FittedModel], object]) -> tuple[Step, ...]:
+    """Return `steps` with what `there` gives in the place of each model that they wait for."""
+    return tuple(Step(step.name, with_models(step.transform, there)) for step in steps)
 
 
 def _output_schema(step: Step, schema: pa.Schema) -> pa.Schema:
@@ -347,6 +354,8 @@ def require_columns(name: str, operation: Wide, schema: pa.Schema) -> None:
         wanted |= {operation.column} if isinstance(operation, DropEqual) else set()
     elif isinstance(operation, Cells):
         wanted = set(operation.by)
+    elif isinstance(operation, FittedModel):
+        wanted = {*operation.fit.columns()}
     if missing := sorted(column for column in wanted if column and column not in schema.names):
         raise ConfigurationError(
             f"{name} is told to use {', '.join(missing)}; the documents have {', '.join(schema.names)}"
@@ -382,6 +391,8 @@ def _described_step(step: Step) -> dict[str, Any]:
 
 def without_inputs(operation: Wide) -> dict[str, Any]:
     """Return the configuration of `operation` without its inputs and without what is for people."""
+    if isinstance(operation, FittedModel):
+        return {"verb": operation.fit.verb, "fit": describe(operation.fit)}
     described: dict[str, Any] = describe(replace(operation, inputs=(), **_NAMELESS.get(type(operation), {})))
     return described
 

@@ -28,13 +28,14 @@ from curate.isolation.guard import ISOLATED, Isolation
 from curate.joining import Joining
 from curate.keys import Keys, Units, reading_name, shared_key
 from curate.planning.costs import kind_of
-from curate.products import Caches, MadeOf, TokenizerFile, commit_caches, open_product
+from curate.products import Caches, MadeOf, ModelFiles, TokenizerFile, commit_caches, commit_model, open_product
 from curate.readers.chunks import CHUNK_ROWS, InputError
 from curate.readers.parquet import check_columns
 from curate.readers.reader import Reader
 from curate.receipts import finished
 from curate.recipes.cells import Cells, TrainedTokenizer
 from curate.recipes.graph import CutRepeats, Deduplicate, DropEqual, Group, HoldOut, Join
+from curate.recipes.models import FittedModel, Fitting
 from curate.recipes.stages import (
     MAKES_DATASETS,
     DocumentStage,
@@ -43,6 +44,7 @@ from curate.recipes.stages import (
     WideStage,
     describe_stage,
     readers_of,
+    steps_with,
 )
 from curate.repeated import Repetition
 from curate.running.documents import DocumentJob, ShardUnit
@@ -130,7 +132,7 @@ def _listed(reader: Reader) -> list[InputFile]:
     return files
 
 
-Made = Dataset | TokenizerFile | Caches
+Made = Dataset | TokenizerFile | ModelFiles | Caches
 """What a stage made."""
 
 
@@ -166,7 +168,7 @@ def _run_stage(stage: Stage, keys: Keys, inputs: Sequence[Made], engine: Engine)
     engine.journal.write("stage begun", name=stage.name, key=key, kind=kind_of(stage), bytes=read)
     if isinstance(stage, WideStage):
         return _run_wide(stage, key, inputs, engine)
-    return _run_documents(stage, keys, datasets, engine)
+    return _run_documents(stage, keys, inputs, engine)
 
 
 def find_made(store: Store, stage: Stage, key: str) -> Made | None:
@@ -222,6 +224,10 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
         return commit_dataset(
             engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, receipts, tuple(inner))
         )
+    if isinstance(operation, FittedModel):
+        fitted = operation.fit.fit(Fitting(stage.name, key, datasets, engine))
+        made_of = MadeOf(stage.name, key, described, datasets, fitted.inner)
+        return commit_model(engine.store, made_of, fitted.files, fitted.card)
     if isinstance(operation, TrainedTokenizer):
         return train(stage.name, operation, key, described, datasets[0], engine)
     tokenizer = operation.tokenizer or _trained(operation, inputs)
@@ -235,10 +241,14 @@ def _trained(cells: Cells, inputs: Sequence[Made]) -> Tokenizer:
     return file.tokenizer(wanted.bos, wanted.eos)
 
 
-def _run_documents(stage: DocumentStage, keys: Keys, inputs: tuple[Dataset, ...], engine: Engine) -> Dataset:
-    guard = engine.isolation.guard(stage.steps)
+def _run_documents(stage: DocumentStage, keys: Keys, made: Sequence[Made], engine: Engine) -> Dataset:
+    inputs, models = datasets_of(made), tuple(model for model in made if isinstance(model, ModelFiles))
+    files = {model.key: model for model in models}
+    there = {id(model): files[keys.stage(fits)].file(model.fit.file) for model, fits in stage.models}
+    steps = steps_with(stage.steps, lambda model: there[id(model)])
+    guard = engine.isolation.guard(steps)
     job = DocumentJob(
-        engine.store, stage.name, stage.reader, stage.steps, stage.schema, stage.forbids, engine.chunk_rows, guard
+        engine.store, stage.name, stage.reader, steps, stage.schema, stage.forbids, engine.chunk_rows, guard
     )
     inner: list[Receipts] = []
     if stage.reader is None:
@@ -254,7 +264,7 @@ def _run_documents(stage: DocumentStage, keys: Keys, inputs: tuple[Dataset, ...]
     described = describe_stage(stage)
     return commit_dataset(
         engine.store,
-        MadeDataset(stage.name, keys.stage(stage), described, inputs, stage.schema, receipts, tuple(inner)),
+        MadeDataset(stage.name, keys.stage(stage), described, inputs, stage.schema, receipts, tuple(inner), models),
     )
 
 

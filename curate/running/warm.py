@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from curate.accounting.samples import Samples
 from curate.digests import content_digest
 from curate.readers.chunks import build_rows
 from curate.recipes.graph import CutRepeats, Deduplicate, HoldOut
+from curate.recipes.models import models_in
 from curate.recipes.stages import DocumentStage, Stages, Wide, WideStage
 from transforms.add_columns import AddColumns
 from transforms.components import components
@@ -39,6 +40,10 @@ from transforms.user_function import EditText, KeepIf
 
 TEXT = "The first of two lines that a kernel is compiled on.\nThe second line: 2 and more words of it.\n"
 PAGE = b"<html><body><article><p>" + TEXT.encode() + b"</p></article></body></html>"
+
+
+FOREIGN: Final = (AddColumns, Datatrove, EditText, KeepIf)
+"""Transforms that call what is not ours."""
 
 
 def is_cold() -> bool:
@@ -61,10 +66,9 @@ def _warm_chain(stage: DocumentStage, batch: pa.RecordBatch) -> None:
     for each in (batch, _made_up(stage.schema)):  # what goes in may have no text yet
         _warm_books(each)
     for step in stage.steps:
-        if isinstance(step.transform, (AddColumns, Datatrove, EditText, KeepIf)):
-            continue
         transform: Transform = step.transform
-        transform.apply(batch)
+        if not isinstance(transform, FOREIGN) and next(models_in(transform), None) is None:
+            transform.apply(batch)
         batch = _made_up(transform.output_schema(batch.schema))
 
 

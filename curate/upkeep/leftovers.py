@@ -109,7 +109,7 @@ def _keep_stage(store: Store, folder: str, kept: Kept) -> None:
         kept.inner.add(shard_folder(cell["receipt"]))
         listed = read_description(store.within(cell["folder"]), cell["content"]).files
         kept.cached.update(f"{cell['folder']}/{name}" for name in (*listed, CACHE))
-    for entry in manifest["inputs"]:
+    for entry in (*manifest["inputs"], *manifest.get("models", ())):
         _keep_stage(store, dataset_folder(entry["name"], entry["key"]), kept)
 
 

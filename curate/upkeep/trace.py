@@ -19,7 +19,7 @@ from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, open_dataset
 from curate.digests import text_digest
 from curate.inputs.files import FileUnit, place_of
-from curate.products import Caches
+from curate.products import Caches, ModelFiles, open_product
 from curate.readers.chunks import build_rows
 from curate.readers.events import Read
 from curate.readers.open import read_records
@@ -27,7 +27,7 @@ from curate.readers.reader import Reader
 from curate.receipts import shard_folder
 from curate.recipes.cells import Cells
 from curate.recipes.graph import CutRepeats, Group
-from curate.recipes.stages import DocumentStage, Stage, Stages, WideStage, fit_to
+from curate.recipes.stages import DocumentStage, Stage, Stages, WideStage, fit_to, steps_with
 from curate.store import StoreError
 from curate.upkeep.compaction import Compact
 from transforms.tokens import Tokenizer
@@ -132,8 +132,9 @@ def replay(stages: Stages, trace: TokenTrace) -> str:
     if path is None or not isinstance(path[0], DocumentStage) or path[0].reader is None:
         raise ConfigurationError(f"the recipe reads nothing from the source {row['source']!r} into {name!r}")
     batch = _record(path[0].reader, row)
+    models = _models_of(trace.dataset)
     for stage in path:
-        batch = _through(stage, batch, row)
+        batch = _through(stage, batch, row, models)
         if batch.num_rows != 1:
             raise StoreError(
                 f"{stage.name} drops {row['id'].hex()} when it is replayed: its record or the recipe was changed since"
@@ -163,7 +164,8 @@ def _paths(stage: Stage, source: str) -> Iterator[list[Stage]]:
         if stage.reader.source == source:
             yield [stage]
         return
-    for parent in stage.inputs:
+    upstream = (stage.upstream,) if isinstance(stage, DocumentStage) else stage.inputs
+    for parent in (parent for parent in upstream if parent is not None):
         for path in _paths(parent, source):
             yield [*path, stage]
 
@@ -183,7 +185,23 @@ def _record(reader: Reader, row: Mapping[str, Any]) -> pa.RecordBatch:
     raise StoreError(f"{path} has no record at {origin['place']} {origin['offset']}: the file was changed")
 
 
-def _through(stage: Stage, batch: pa.RecordBatch, row: Mapping[str, Any]) -> pa.RecordBatch:
+def _models_of(dataset: Dataset) -> dict[str, ModelFiles]:
+    """Return the models that `dataset`, or what it was made of, was made with, by the names of their stages."""
+    found: dict[str, ModelFiles] = {}
+    pending = [dataset.manifest]
+    while pending:
+        manifest = pending.pop()
+        for entry in manifest.get("models", ()):
+            model = open_product(dataset.store, entry["name"], entry["key"])
+            if isinstance(model, ModelFiles):
+                found[model.name] = model
+        pending.extend(open_dataset(dataset.store, i["name"], i["key"]).manifest for i in manifest["inputs"])
+    return found
+
+
+def _through(
+    stage: Stage, batch: pa.RecordBatch, row: Mapping[str, Any], models: Mapping[str, ModelFiles]
+) -> pa.RecordBatch:
     """Return what `stage` makes of `batch`, which has one document; `row` is what became of it."""
     if isinstance(stage, WideStage) and isinstance(stage.operation, Group):
         raise ConfigurationError(
@@ -201,6 +219,6 @@ def _through(stage: Stage, batch: pa.RecordBatch, row: Mapping[str, Any]) -> pa.
             place, column = fitting.schema.get_field_index(name), fitting.schema.field(name)
             fitting = fitting.set_column(place, column, pa.array([row[name]], column.type))
         return fitting
-    for step in stage.steps:
+    for step in steps_with(stage.steps, lambda model: models[model.name].file(model.fit.file)):
         batch = step.transform.apply(batch).kept
     return batch

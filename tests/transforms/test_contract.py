@@ -32,11 +32,13 @@ from transforms.benchmark_items import Benchmark
 from transforms.contamination import Decontaminate
 from transforms.datatrove_steps import Datatrove
 from transforms.extraction import ExtractText
+from transforms.fitted_filter import FittedFilter
 from transforms.gopher import GERMAN, GopherQuality, GopherRepetition
 from transforms.language import Language
 from transforms.language_model import default_model
 from transforms.normalise import NormalizeText
 from transforms.outcome import DROPPED, EDITS, Outcome, Transform, canonical_json
+from transforms.paragraph_language import CutOtherLanguages, MainLanguageShare, ParagraphLanguages
 from transforms.pii import MaskPII
 from transforms.sample import Sample
 from transforms.schema import records
@@ -130,6 +132,7 @@ def records_of(texts: list[str]) -> pa.RecordBatch:
 CONSUMED = frozenset({"payload", "content_type", "http_charset", "licence", "licence_basis"})
 """Columns that extraction makes text and the page's licence of."""
 
+HERE = Path(__file__).parent
 ITEMS = Benchmark.jsonl("items", Path(__file__).parent / "items.jsonl", question="question", answer="answer")
 
 MEMBERS: dict[str, Member] = {
@@ -151,10 +154,14 @@ MEMBERS: dict[str, Member] = {
     "EditText": Member(EditText(shortened, "shortened", version=1), batch_of),
     "Decontaminate": Member(Decontaminate(ITEMS), batch_of),
     "Decontaminate by cuts": Member(Decontaminate(ITEMS, action="cut"), batch_of),
+    "FittedFilter": Member(FittedFilter(GopherQuality(), HERE / "thresholds.json", "language"), with_language),
     "AddColumns": Member(AddColumns(counted, {"words": pa.int64()}, version=1), batch_of),
     "Datatrove filter": Member(Datatrove(RegexFilter("the")), batch_of),
     "Datatrove formatter": Member(Datatrove(SymbolLinesFormatter(symbols_to_remove=["…"])), batch_of),
     "WithdrawList": Member(WithdrawList(Path(__file__).parent / "withdrawn.jsonl"), batch_of),
+    "Languages of paragraphs": Member(ParagraphLanguages(), batch_of),
+    "Languages cut": Member(CutOtherLanguages(), batch_of),
+    "Language share": Member(MainLanguageShare(), batch_of),
     "URLDenyList": Member(URLDenyList(LISTED), with_url),
     "URLDenyList.tag": Member(URLDenyList(LISTED).tag(), with_url),
     "URLAllowList": Member(URLAllowList(LISTED), with_url),
@@ -178,6 +185,7 @@ GOLDEN: dict[str, str] = {
     "URLWords": "1 a5de2bc5d75c7dbc",
     "URLDomain": "1 a11d5f7bfbb56e95",
     "WithdrawList": "1 4d460e967b3bd62c",
+    "FittedFilter": "1 16a4ebc3945fccdf",
     "AddColumns": "1 194e6110f050421b",
     "Decontaminate": "1 5ee7fbc188717a0c",
     "Decontaminate by cuts": "1 df3e0279f7e6da9a",

@@ -54,7 +54,7 @@ def _table(report: Report) -> Markup:
         [
             shortened(stage.name),
             code(short(stage.key)),
-            ", ".join(shortened(i["name"], 60) for i in stage.manifest["inputs"]) or "files",
+            _made_from(stage),
             grouped(stage.manifest["rows"]),
             grouped(stage.shards),
             code(short(stage.manifest["content"])),
@@ -65,6 +65,12 @@ def _table(report: Report) -> Markup:
     words = frozenset({"Key", "Made from", "Content digest"})
     built = table("Stages", Mark.EXACT, columns, rows, words)
     return join([built, left_out(len(report.stages) - len(rows), "stages")])
+
+
+def _made_from(stage: StageView) -> str:
+    inputs = ", ".join(shortened(i["name"], 60) for i in stage.manifest["inputs"]) or "files"
+    models = ", ".join(shortened(i["name"], 60) for i in stage.manifest.get("models", ()))
+    return f"{inputs}; models: {models}" if models else inputs
 
 
 def _versions(operations: Sequence[Any]) -> Markup:

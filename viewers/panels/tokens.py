@@ -96,7 +96,7 @@ def _special(cells: Sequence[CellView]) -> Markup:
 
 def _tokenizers(report: Report) -> list[Markup]:
     cells = {cell.description.tokenizer: cell for cell in report.cells}
-    trained = {str(product.manifest["content"]): product for product in report.products if product.is_tokenizer}
+    trained = {str(product.manifest["content"]): product for product in report.products if product.kind == "tokenizer"}
     return [_tokenizer(cells[digest], trained.get(digest)) for digest in list(cells)[:ROWS]]
 
 
@@ -131,7 +131,7 @@ def _made(report: Report) -> Markup:
     rows: list[list[Child]] = [
         [
             shortened(product.name),
-            "tokenizer" if product.is_tokenizer else counted(len(product.manifest["cells"]), "cache"),
+            counted(len(product.manifest["cells"]), "cache") if product.kind == "caches" else product.kind,
             ", ".join(shortened(entry["name"], 60) for entry in product.manifest["inputs"]) or "files",
             code(product.key),
             code(product.manifest["content"]),
@@ -139,5 +139,5 @@ def _made(report: Report) -> Markup:
         for product in report.products[:ROWS]
     ]
     columns = ("Stage", "What", "Made from", "Key", "Content digest")
-    built = table("Tokenizers and caches", Mark.EXACT, columns, rows, frozenset(columns))
+    built = table("Tokenizers, models and caches", Mark.EXACT, columns, rows, frozenset(columns))
     return join([built, left_out(len(report.products) - len(rows), "stages")])

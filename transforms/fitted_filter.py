@@ -1,0 +1,99 @@
+"""A filter whose bounds were fitted to a corpus, per value of a column: what `fit_thresholds` gives is applied here.
+
+The file of thresholds is canonical JSON: `per`, and `bounds`: group → reason → decimal. Groups that it does not have,
+and rows without a value, keep the filter's own bounds. Invariants: those of `transforms.filters`. Cost: that of the
+filter, and a selection of rows per group.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from transforms.chain import concatenate, in_row_order, name_of, positions_of
+from transforms.exact import exact
+from transforms.filters import Bound, Filter, Measure
+from transforms.models import Model, model_path
+from transforms.outcome import DROPPED, EDITS, Outcome, require
+
+Bounds = Mapping[str, Mapping[str, str]]
+"""Group → reason of a rule → its bound as a decimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedFilter:
+    """Applies `filter` with the bounds that belong to a row's value in the string column `per`.
+
+    Attributes:
+        filter: whose rules these are.
+        thresholds: what `fit_thresholds` gives, or the file that it made.
+        per: the column that `thresholds` were fitted per.
+    """
+
+    filter: Filter
+    thresholds: Model
+    per: str
+
+    version: ClassVar[int] = 1
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def name(self) -> str:
+        """The name in ledgers and pages: that of the filter."""
+        return name_of(self.filter)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return `schema`.
+
+        Raises:
+            SchemaError: the column `per` or what the filter needs is missing.
+        """
+        require(schema, self.name, **{self.per: pa.large_string()})
+        return self.filter.output_schema(schema)
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Keep the rows for which all measures pass the bounds of their group."""
+        bounds = self._bounds()
+        measures = self.filter.measures(batch)
+        groups = np.array([value if value in bounds else "" for value in batch.column(self.per).to_pylist()], object)
+        outcomes = []
+        for group in sorted(set(groups)):
+            rows = np.flatnonzero(groups == group)
+            mine = [_bounded(measure.of(rows), bounds.get(group, {})) for measure in measures]
+            outcomes.append(self.filter.decide(batch.take(pa.array(rows, pa.int64())), mine))
+        if len(outcomes) <= 1:
+            return outcomes[0] if outcomes else self.filter.decide(batch, measures)
+        ids = batch.column("id")
+        rows_kept = concatenate([outcome.kept for outcome in outcomes])
+        in_order = np.argsort(positions_of(ids, rows_kept), kind="stable")
+        return Outcome(
+            rows_kept.take(pa.array(in_order, pa.int64())),
+            in_row_order([outcome.dropped for outcome in outcomes], DROPPED, ids),
+            in_row_order([outcome.edits for outcome in outcomes], EDITS, ids),
+            in_row_order([outcome.near for outcome in outcomes], DROPPED, ids),
+        )
+
+    def _bounds(self) -> Bounds:
+        path = model_path(self.thresholds, f"FittedFilter({self.name})")
+        fitted = _load(path, path.stat().st_mtime_ns)
+        if fitted["per"] != self.per:
+            raise ValueError(f"{path.name} was fitted per {fitted['per']!r}, not per {self.per!r}")
+        bounds: Bounds = fitted["bounds"]
+        return bounds
+
+
+@lru_cache(maxsize=8)
+def _load(path: Path, changed: int) -> Any:
+    return json.loads(path.read_bytes())
+
+
+def _bounded(measure: Measure, bounds: Mapping[str, str]) -> Measure:
+    bound = bounds.get(measure.reason)
+    return measure if bound is None else replace(measure, bound=Bound(measure.bound.sense, exact(bound)))
