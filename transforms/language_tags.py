@@ -31,9 +31,8 @@ vo=vol wa=wln wo=wol xh=xho yi=yid,ydd yo=yor za=zha zh=zho,cmn zu=zul
 """
 """Two-letter codes and the three-letter ones that they stand for."""
 
-SHORTEST: Final = {
-    code: short for pair in _SHORT.split() for short, _, codes in [pair.partition("=")] for code in codes.split(",")
-}
+_PAIRS: Final = [pair.partition("=") for pair in _SHORT.strip("\n").replace("\n", " ").split(" ")]
+SHORTEST: Final = {code: short for short, _, codes in _PAIRS for code in codes.split(",")}
 WIKIPEDIA: Final = {"als": "gsw", "bh": "bho"}
 _LABEL: Final = re.compile(r"([a-z]{2,3})(?:[_-]([A-Z][a-z]{3}))?")
 
