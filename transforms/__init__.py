@@ -7,11 +7,13 @@ from transforms.datatrove_steps import Datatrove
 from transforms.decorators import add_columns, edit_text, keep_if
 from transforms.exact import exact
 from transforms.extraction import ExtractText
+from transforms.fitted_filter import FittedFilter
 from transforms.gopher import ENGLISH, GERMAN, GopherQuality, GopherRepetition
 from transforms.language import Language
 from transforms.minhash import MinHash
 from transforms.normalise import NormalizeText
 from transforms.outcome import Outcome, SchemaError, Transform
+from transforms.paragraph_language import CutOtherLanguages, JudgeParagraphs, MainLanguageShare, ParagraphLanguages
 from transforms.pii import MaskPII
 from transforms.predicates import field
 from transforms.sample import Sample
@@ -28,18 +30,23 @@ __all__ = [
     "GERMAN",
     "AddColumns",
     "Benchmark",
+    "CutOtherLanguages",
     "Datatrove",
     "Decontaminate",
     "EditText",
     "ExtractText",
+    "FittedFilter",
     "GopherQuality",
     "GopherRepetition",
+    "JudgeParagraphs",
     "KeepIf",
     "Language",
+    "MainLanguageShare",
     "MaskPII",
     "MinHash",
     "NormalizeText",
     "Outcome",
+    "ParagraphLanguages",
     "Sample",
     "SchemaError",
     "Switch",
