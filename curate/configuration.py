@@ -13,12 +13,15 @@ from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from curate.digests import digest_file, logical_type
 from transforms.outcome import canonical_json
+
+KEYED_IF_GIVEN: Final = {"key": "if given"}
+"""Metadata of a field that a later version added: at its default it is in no key, so that older keys stay."""
 
 
 class ConfigurationError(ValueError):
@@ -77,9 +80,14 @@ def _describe_dataclass(value: Any) -> dict[str, Any]:
     fields = {
         field.name: describe(getattr(value, field.name))
         for field in dataclasses.fields(value)
-        if field.metadata.get("key", True)
+        if _is_keyed(field, value)
     }
     return {**described, "fields": fields}
+
+
+def _is_keyed(field: dataclasses.Field[Any], value: Any) -> bool:
+    keyed = field.metadata.get("key", True)
+    return getattr(value, field.name) != field.default if keyed == "if given" else bool(keyed)
 
 
 def _file_digest(path: Path) -> str:

@@ -18,6 +18,7 @@ from transforms.pii import MaskPII
 from transforms.predicates import field
 from transforms.sample import Sample
 from transforms.switch import Switch
+from transforms.templates import TemplateRule
 from transforms.tokens import Tokenizer
 from transforms.url_lists import URLList, WordList
 from transforms.url_rules import URLAllowList, URLDenyList, URLDomain, URLWords, datatrove_lists
@@ -50,6 +51,7 @@ __all__ = [
     "Sample",
     "SchemaError",
     "Switch",
+    "TemplateRule",
     "Tokenizer",
     "Transform",
     "URLAllowList",

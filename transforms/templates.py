@@ -29,6 +29,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from transforms.exact import exact
 from transforms.kernels import kernel
 from transforms.shingles import NOTHING, Sets, sort_runs
 from transforms.word_hashes import Hashes
@@ -37,6 +38,38 @@ Indices = npt.NDArray[np.int64]
 
 _BITS: Final = 12  # highest bits of a shingle that the directory knows
 _CHUNK: Final = 1 << 18  # shingles sorted at a time
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateRule:
+    """What counts as a template: a shingle in more than `share` of a source's documents, and in at least `least`.
+
+    `least` protects small sources, where a share is a handful of documents: a family of near duplicates is no template.
+
+    Raises:
+        ValueError: `share` is no decimal between 0 and 1, or `least` below 2.
+    """
+
+    share: Fraction | float | str
+    least: int = 100
+
+    def __post_init__(self) -> None:
+        share = exact(self.share)
+        object.__setattr__(self, "share", share)
+        if not 0 < share < 1 or share.denominator > 1_000_000 or self.least < 2:
+            raise ValueError(
+                f"TemplateRule(share={self.share}, least={self.least}): give a share between 0 and 1, of six places at "
+                "most, and at least 2 documents"
+            )
+
+    @property
+    def ratio(self) -> Fraction:
+        """The share as the exact fraction that it is."""
+        return Fraction(self.share)
+
+    def enough(self, documents: int) -> int:
+        """Return how many of a source's `documents` have a template at the least."""
+        return _enough(documents, self.ratio, self.least)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
     digests     per shard       text digest, keep order       → by digest; first and last keep order → together
     exact       per partition   of equal texts one stays      → what goes, by shard; and by the survivor's shard
     span        once            first and last keep order of all
+    (templates  per shard       shingles that do not count, if a recipe says so: `curate.deduplication.templates`)
     bands       per shard       band keys of those that stay  → by bucket
     candidates  per partition   pairs that share a bucket     → by pair
     pairs       per partition   each pair once                → by owner; documents that are needed, by shard
@@ -22,11 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import partial
 
 from curate import exchange
-from curate.accounting.accountant import ConservationError
+from curate.accounting.guard_rail import check_removed
 from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
 from curate.deduplication import plan as constants
@@ -64,15 +64,22 @@ from curate.deduplication.pairs import (
     wanted_exchange,
 )
 from curate.deduplication.plan import Plan
+from curate.deduplication.templates import (
+    FrequentJob,
+    OccurrencesJob,
+    SuspectsJob,
+    TemplatesJob,
+    counter_partitions,
+    counters_exchange,
+    sums_of,
+)
 from curate.deduplication.verify import ShinglesJob, VerifyJob, candidates_exchange, sets_exchange
 from curate.recipes.graph import Deduplicate
+from curate.recipes.reference import frozen_shards
 from curate.recipes.stages import WideStage
 from curate.regroup import Exchange, Regrouped, regroup
 from curate.running.jobs import Item, Job, RunsJobs
-
-
-class TooManyRemovedError(ConservationError):
-    """A source lost a larger share of its documents than `max_removed` allows."""
+from transforms.templates import TemplateRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,7 @@ class Deduplication:
         Raises:
             TooManyRemovedError: a source loses more than `max_removed` allows.
         """
-        made = _Making(self._plan(), self.engine)
+        made, operation = _Making(self._plan(), self.engine), self.operation
         if made.plan.method is None:
             made.exact()
             verdicts = made.regroup("exact", made.plan.digest_partitions, verdicts_exchange)
@@ -106,17 +113,18 @@ class Deduplication:
         units = range(len(made.plan.shards))
         items = [Item(made.plan.task_key("apply", unit), f"apply {unit}", unit) for unit in units]
         receipts = self.engine.receipts(job, items)
-        self._check_removed(receipts)
+        check_removed(self.stage.name, receipts, operation.max_removed, "documents")
         return receipts, made.inner
 
     def _plan(self) -> Plan:
         shards = [shard for dataset in self.inputs for shard in dataset.kept_shards()]
         operation = self.operation
+        frozen, frozen_rows = frozen_shards(operation.against)
         return Plan(
             self.engine.store,
             self.key,
             tuple(shard["key"] for shard in shards),
-            tuple(shard["rows"] for shard in shards),
+            (*(shard["rows"] for shard in shards), *frozen_rows),
             self.stage.sources,
             operation.prefer,
             operation.within,
@@ -128,19 +136,9 @@ class Deduplication:
             operation.count,
             max_component_edges=constants.MAX_COMPONENT_EDGES,
             held_edges=constants.HELD_EDGES,
+            frozen=frozen,
+            without_templates=operation.without_templates,
         )
-
-    def _check_removed(self, receipts: Receipts) -> None:
-        flows = receipts.statistics().get("steps", {}).get("00", {"sources": {}})["sources"]
-        for source, share in self.operation.max_removed:
-            flow = flows.get(source, {"documents_in": 0, "documents_out": 0})
-            had, stays = flow["documents_in"], flow["documents_out"]
-            if had and Fraction(had - stays, had) > Fraction(share):
-                raise TooManyRemovedError(
-                    f"{self.stage.name}: source {source!r} would lose {had - stays:,} of {had:,} documents, more than "
-                    f"the share {share} of max_removed. Look at its ledger: templates and shared licence headers "
-                    "glue unlike texts. Raise max_removed, or deduplicate this source apart"
-                )
 
 
 @dataclass(slots=True)
@@ -154,16 +152,19 @@ class _Making:
     def exact(self) -> None:
         """Find equal texts."""
         plan = self.plan
-        self.tasks("digests", DigestsJob(plan), len(plan.shards))
-        digests = self.regroup("digests", len(plan.shards), digests_exchange)
+        self.tasks("digests", DigestsJob(plan), plan.units)
+        digests = self.regroup("digests", plan.units, digests_exchange)
         self.tasks("exact", ExactJob(plan, digests), plan.digest_partitions)
 
     def near(self) -> Regrouped:
         """Find near duplicates too, and return all verdicts."""
-        plan, buckets, shards = self.plan, self.plan.bucket_partitions, len(self.plan.shards)
+        plan, buckets, shards = self.plan, self.plan.bucket_partitions, self.plan.units
         self.exact()
         self.tasks("span", SpanJob(plan, self.regroup("digests", shards, span_exchange)), 1)
-        self.tasks("bands", BandsJob(plan, self.regroup("exact", plan.digest_partitions, gone_exchange)), shards)
+        gone = self.regroup("exact", plan.digest_partitions, gone_exchange)
+        if plan.without_templates is not None:
+            self.templates(plan.without_templates, gone)
+        self.tasks("bands", BandsJob(plan, gone), shards)
         self.tasks("candidates", CandidatesJob(plan, self.regroup("bands", shards, bands_exchange)), buckets)
         self.tasks("pairs", PairsJob(plan, self.regroup("candidates", buckets, pairs_exchange)), buckets)
         self.tasks("shingles", ShinglesJob(plan, self.regroup("pairs", buckets, wanted_exchange)), shards)
@@ -174,6 +175,16 @@ class _Making:
         keepers = self.regroup("exact", plan.digest_partitions, keepers_exchange)
         self.tasks("resolve", ResolveJob(plan, keepers, near), plan.shard_partitions)
         return self.regroup("resolve", plan.shard_partitions, verdicts_exchange)
+
+    def templates(self, rule: TemplateRule, gone: Regrouped) -> None:
+        """Find the shingles that do not count; what comes after reads them by `left_out_of`."""
+        plan, parts = self.plan, counter_partitions(self.plan)
+        sums = sums_of(self.tasks("frequent", FrequentJob(plan, rule, gone), plan.units).statistics())
+        found = self.regroup("frequent", plan.units, partial(counters_exchange, what="frequent", partitions=parts))
+        self.tasks("suspects", SuspectsJob(plan, rule, found, sums), parts)
+        self.tasks("occurrences", OccurrencesJob(plan, gone, parts), plan.units)
+        exact = partial(counters_exchange, what="occurrences", partitions=1)
+        self.tasks("templates", TemplatesJob(plan, rule, self.regroup("occurrences", plan.units, exact), sums), 1)
 
     def because(self) -> Regrouped:
         """Return the survivors of all verdicts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -24,6 +24,7 @@ from transforms.similarity import Measure
 
 STEP: Final = "deduplicate"
 MEASURES: Final[Mapping[Measure, str]] = {"jaccard": "Jaccard similarity", "containment": "containment"}
+WITHOUT_TEMPLATES: Final = " without templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class ApplyJob:
         """Publish what stays of shard `item.unit`, and return how many documents it had."""
         measure: Measure = "jaccard" if self.plan.method is None else self.plan.method.measure
         listing = listed(self.plan, self.verdicts, item.unit)
-        told = Told(listing, self._survivors(item.unit), self._threshold(), measure)
+        named = MEASURES[measure] + ("" if self.plan.without_templates is None else WITHOUT_TEMPLATES)
+        told = Told(listing, self._survivors(item.unit), self._threshold(), named, self.plan.reference_of)
         action = TagListed if self.plan.action == "tag" else DropListed
         step = Step(STEP, action(told, self.plan.count, self.plan.schema))
         job = DocumentJob(self.store, self.name, None, (step,), self.plan.schema, self.forbids)
@@ -103,7 +105,8 @@ class Told:
     listing: tuple[npt.NDArray[np.bytes_], pa.Table]
     survivors: Survivors
     threshold: str
-    measure: Measure
+    measure: str
+    reference_of: Callable[[int], str | None]
 
     def verdicts(self, batch: pa.RecordBatch) -> dict[int, dict[str, Any]]:
         """Return row → why it goes, for those rows of `batch` that go."""
@@ -128,13 +131,15 @@ class Told:
         near = row["shared"] is not None
         band = f'"band":{row["band"]},' if near else ""  # canonical JSON; thousands of rows, so written at once
         equal = f'"equal_to":"{row["equal_to"].hex()}",' if row["equal_to"] is not None else ""
+        frozen = self.reference_of(row["because"])
+        reference = "" if frozen is None else f'"reference":{canonical_json(frozen)},'
         return {
             "reason": "near duplicate" if near else "equal text",
-            "measure": MEASURES[self.measure],
+            "measure": self.measure,
             "numerator": row["shared"] if near else 1,
             "denominator": row["whole"] if near else 1,
             "threshold": self.threshold if near else "< 1",
-            "evidence": f'{{{band}{equal}"survivor":"{row["survivor"].hex()}"}}',
+            "evidence": f'{{{band}{equal}{reference}"survivor":"{row["survivor"].hex()}"}}',
         }
 
 

@@ -60,7 +60,7 @@ def estimate_of(operation: Deduplicate, inputs: Sequence[Dataset]) -> Estimate:
     """Return what `operation` on `inputs` will need."""
     sizes = [
         (shard["rows"], shard["logical"] or shard["bytes"])
-        for dataset in inputs
+        for dataset in (*inputs, *(each.dataset for each in operation.against))
         for shard in dataset.each_shard(["rows", "logical", "bytes", "content"])
         if shard["content"] is not None
     ]

@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.deduplication.plan import BECAUSE, DIGESTS, GONE, KEEPERS, SPAN, TEXTS, VERDICTS, Plan, Refs, not_empty
+from curate.deduplication.plan import BECAUSE, DIGESTS, GONE, KEEPERS, SPAN, TEXTS, VERDICTS, Plan, not_empty
 from curate.exchange import partition_of
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.running.jobs import Item, Resources, Spooled, publish_files
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.duplicates import EqualTexts, leading_bits, text_digests
-from transforms.order_key import order_keys
 
 
 def digests_exchange(plan: Plan) -> Exchange:
@@ -83,19 +82,19 @@ class DigestsJob:
                 digests = text_digests(batch.column("text"))
                 texts.append(pa.record_batch([digests], schema=TEXTS))
                 there = not_empty(batch.column("text"))
-                rows = self._rows(batch, digests, refs).filter(pa.array(there))
+                orders = self.plan.orders(item.unit, batch, digests)
+                sided = self.plan.sided(item.unit, orders)
+                columns = [digests, self.plan.groups(batch), sided, pa.array(refs)]
+                rows = pa.RecordBatch.from_arrays(columns, schema=DIGESTS).filter(pa.array(there))
                 found.add(rows, partition_of(leading_bits(digests)[there], exchange.partitions))
-                span.add(rows.column("order"), rows.column("order"))
+                if self.plan.are_documents(refs[:1]).all():
+                    orders = orders.filter(pa.array(there))
+                    span.add(orders, orders)
             ends.add(span.rows(), np.zeros(span.rows().num_rows, np.int64))
             written = write_parquet(path, texts, TEXTS)
             files: dict[str, Spooled] = {made.exchange.file: made.finish() for made in (found, ends)}
             publish_files(self.store, item, self.name, {**files, "texts.parquet": (path, written.rows)}, {})
         return written.rows
-
-    def _rows(self, batch: pa.RecordBatch, digests: pa.Array, refs: Refs) -> pa.RecordBatch:
-        orders = order_keys(batch, self.plan.prefer, self.plan.sources, digests)
-        columns = [digests, self.plan.groups(batch), orders, pa.array(refs)]
-        return pa.RecordBatch.from_arrays(columns, schema=DIGESTS)
 
 
 class Span:
@@ -121,7 +120,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class SpanJob:
-    """Once: the first and the last keep order of all documents."""
+    """Once: the first and the last keep order of all documents that are in no reference."""
 
     plan: Plan
     spans: Regrouped
@@ -182,8 +181,9 @@ class ExactJob:
             for batch in self.digests.batches(item.unit):
                 rows += batch.num_rows
                 found = _gone(texts, batch)
-                for collector in collectors:
-                    self._collect(collector, found)
+                goes = found.filter(pa.array(self.plan.are_documents(found.column("ref").to_numpy())))
+                for collector in collectors:  # what need not be compared may be frozen, what goes is not
+                    self._collect(collector, found if collector.exchange.schema == GONE else goes)
             files = {collector.exchange.file: collector.finish() for collector in collectors}
             publish_files(self.store, item, self.name, files, {})
         return rows

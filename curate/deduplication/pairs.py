@@ -12,13 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from curate.deduplication.plan import BANDS, PAIRS, SPAN, TEXTS, WANTED, Plan, Refs, cursor_of, not_empty
+from curate.deduplication.templates import left_out_of
 from curate.exchange import partition_of
 from curate.regroup import Exchange, Regrouped
 from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
 from transforms.duplicates import common_prefix, order_prefixes, split_buckets
 from transforms.minhash import band_keys, scoped_keys, split_keys
-from transforms.order_key import group_hashes, order_keys
+from transforms.order_key import group_hashes
+from transforms.word_hashes import Hashes
 
 PAIRS_AT_ONCE: Final = 4 << 20
 """Cost of the whole buckets that are paired at a time, in pairs: a constant of the format, as it decides on owners."""
@@ -72,14 +74,14 @@ class BandsJob:
         exchange, gone, rows = bands_exchange(self.plan), cursor_of(self.plan, self.gone, item.unit), 0
         texts = pq.read_table(self.plan.file("digests", item.unit, "texts.parquet"), schema=TEXTS)
         digests, skipped = texts.column("digest").combine_chunks(), self._skipped()
+        left_out = left_out_of(self.plan)
         with exchange.collect() as found:
             for batch, refs in self.plan.ordered(item.unit):
                 stays = not_empty(batch.column("text"))
                 stays[gone.below(int(refs[-1]) + 1).column("ref").to_numpy() - refs[0]] = False
                 mine = pa.array(stays)
-                bands = self._bands(
-                    batch.filter(mine), digests[rows : rows + len(refs)].filter(mine), refs[stays], skipped
-                )
+                there = digests[rows : rows + len(refs)].filter(mine)
+                bands = self._bands(batch.filter(mine), there, refs[stays], (skipped, left_out))
                 found.add(bands, partition_of(bands.column("bucket").to_numpy(), exchange.partitions))
                 rows += len(refs)
             publish_files(self.store, item, self.name, {exchange.file: found.finish()}, {})
@@ -90,16 +92,24 @@ class BandsJob:
         ends = pq.read_table(self.plan.file("span", 0, "span.parquet"), schema=SPAN).to_pylist()
         return common_prefix(ends[0]["lowest"], ends[0]["highest"]) if ends else 0
 
-    def _bands(self, batch: pa.RecordBatch, digests: pa.Array, refs: Refs, skipped: int) -> pa.RecordBatch:
-        minhash, plan = self.plan.minhash, self.plan
-        order = order_prefixes(order_keys(batch, plan.prefer, plan.sources, digests), skipped, digests)
-        keys = band_keys(batch.column("text"), minhash)
+    def _bands(self, batch: pa.RecordBatch, digests: pa.Array, refs: Refs, known: tuple[int, Hashes]) -> pa.RecordBatch:
+        """Return the rows of some documents; `known` are the bytes of keep order to skip, and what is left out."""
+        minhash, (skipped, left_out) = self.plan.minhash, known
+        order = self._orders(batch, digests, refs, skipped)
+        keys = band_keys(batch.column("text"), minhash, left_out)
         splits = split_keys(keys)
         if self.plan.within is not None:
             keys = scoped_keys(keys, group_hashes(batch.column(self.plan.within)))
         bands = minhash.bands
         arrays = [keys.reshape(-1), splits.reshape(-1), np.repeat(order, bands), np.repeat(refs, bands)]
         return pa.RecordBatch.from_arrays([pa.array(array) for array in arrays], schema=BANDS)
+
+    def _orders(self, batch: pa.RecordBatch, digests: pa.Array, refs: Refs, skipped: int) -> Hashes:
+        """Return eight bytes in keep order; where there are references, theirs come first."""
+        is_document = bool(self.plan.are_documents(refs[:1]).all())
+        orders = self.plan.orders(0 if is_document else len(self.plan.shards), batch, digests)
+        prefixes = order_prefixes(orders, skipped if is_document else 0, digests)
+        return prefixes >> np.uint64(1) | np.uint64(is_document << 63) if self.plan.frozen else prefixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +143,12 @@ class CandidatesJob:
                 rows += batch.num_rows
                 bucket, split, order, refs = (batch.column(name).to_numpy() for name in BANDS.names)
                 pairs = split_buckets(bucket, split, order, refs, self.plan.minhash.cap)
-                arrays = [pairs.a, pairs.b, owners(pairs.a, pairs.b)]
-                by_pair = partition_of(_pair_hash(pairs.a, pairs.b), exchange.partitions)
-                found.add(pa.RecordBatch.from_arrays([pa.array(a) for a in arrays], schema=PAIRS), by_pair)
-                for name, count in zip(counts, (len(pairs.a), pairs.given_up, pairs.buckets), strict=True):
+                one = self.plan.are_documents(pairs.a)  # a < b, and the frozen ones come last: not both are frozen
+                a, b = pairs.a[one], pairs.b[one]
+                by_pair = partition_of(_pair_hash(a, b), exchange.partitions)
+                rows_of_pairs = [pa.array(column) for column in (a, b, owners(a, b))]
+                found.add(pa.RecordBatch.from_arrays(rows_of_pairs, schema=PAIRS), by_pair)
+                for name, count in zip(counts, (len(a), pairs.given_up, pairs.buckets), strict=True):
                     counts[name] += count
             publish_files(self.store, item, self.name, {exchange.file: found.finish()}, {"duplicates": counts})
         return rows

@@ -19,12 +19,14 @@ import pyarrow.compute as pc
 from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits
 from curate.parts import BATCH_BYTES, checked_file, part_batches
+from curate.recipes.reference import Frozen
 from curate.regroup import Cursor, Exchange, Regrouped, memory_of
 from curate.running.jobs import Resources
 from curate.store import Store
 from transforms.minhash import MinHash
-from transforms.order_key import encode_column
+from transforms.order_key import encode_column, join_keys, order_keys
 from transforms.schema import ID
+from transforms.templates import TemplateRule
 
 Refs = npt.NDArray[np.int64]
 
@@ -108,9 +110,17 @@ def shards_of(refs: Refs) -> Refs:
     return refs >> SHARD_BITS
 
 
+_EARLIER: Final = pa.scalar(b"\0", pa.large_binary())
+_LATER: Final = pa.scalar(b"\1", pa.large_binary())
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What every task of one deduplication knows: the shards in order, and the configuration."""
+    """What every task of one deduplication knows: the shards in order, and the configuration.
+
+    Shards of references (`frozen`) are numbered after those of documents; `rows` counts all. Their documents come first
+    in keep order, always stay, and never come out.
+    """
 
     store: Store
     key: str
@@ -127,6 +137,26 @@ class Plan:
     count: str | None = None
     max_component_edges: int = MAX_COMPONENT_EDGES
     held_edges: int = HELD_EDGES
+    frozen: tuple[Frozen, ...] = ()
+    without_templates: TemplateRule | None = None
+
+    @property
+    def units(self) -> int:
+        """How many shards are read."""
+        return len(self.shards) + len(self.frozen)
+
+    def are_documents(self, refs: Refs) -> npt.NDArray[np.bool_]:
+        """Return which of `refs` are no documents of a reference."""
+        return np.asarray(shards_of(refs) < len(self.shards))
+
+    def decided(self, refs: Refs) -> npt.NDArray[np.int8] | None:
+        """Return what is decided before anything is compared, as `survivors` takes it: frozen documents stay."""
+        return np.where(self.are_documents(refs), -1, 1).astype(np.int8) if self.frozen else None
+
+    def reference_of(self, ref: int) -> str | None:
+        """Return what the reference is called that the document `ref` is in, None for one that is in none."""
+        shard = ref >> SHARD_BITS
+        return None if shard < len(self.shards) else self.frozen[shard - len(self.shards)].name
 
     @property
     def minhash(self) -> MinHash:
@@ -161,7 +191,7 @@ class Plan:
     @property
     def shard_partitions(self) -> int:
         """Partitions of the exchanges by shard: a task reads one and takes what is its own."""
-        return max(1, min(len(self.shards), self.limits.most_partitions))
+        return max(1, min(self.units, self.limits.most_partitions))
 
     def by_shard(self, refs: Refs) -> Refs:
         """Return the partition of each of `refs` in the exchanges by shard."""
@@ -190,16 +220,29 @@ class Plan:
 
     def batches(self, shard: int, *columns: str | None) -> Iterator[tuple[pa.RecordBatch, Refs]]:
         """Yield `columns` of an input shard (None is none) with the refs of the rows."""
-        wanted = [name for name in dict.fromkeys(columns) if name in self.schema.names]
-        first = shard << SHARD_BITS
-        for batch in part_batches(self.store, self.shards[shard], [str(name) for name in wanted], self.schema):
+        wanted = [str(name) for name in dict.fromkeys(columns) if name in self.schema.names]
+        first, is_document = shard << SHARD_BITS, shard < len(self.shards)
+        place = None if is_document else self.frozen[shard - len(self.shards)]
+        store, key = (self.store, self.shards[shard]) if place is None else (place.store, place.key)
+        for batch in part_batches(store, key, wanted, self.schema):
             yield batch, np.arange(first, first + batch.num_rows, dtype=np.int64)
             first += batch.num_rows
 
     def ordered(self, shard: int) -> Iterator[tuple[pa.RecordBatch, Refs]]:
         """Yield what keep order and groups need of an input shard, with the refs of the rows."""
-        preferred = [name.removeprefix("-") for name in self.prefer]
+        preferred = [name.removeprefix("-") for name in self.prefer] if shard < len(self.shards) else []
         return self.batches(shard, "id", "text", "source", *preferred, self.within)
+
+    def orders(self, shard: int, batch: pa.RecordBatch, digests: pa.Array | None = None) -> pa.LargeBinaryArray:
+        """Return the keep order of the documents of `shard` in `batch` among documents, or among frozen ones."""
+        prefer = self.prefer if shard < len(self.shards) else ()
+        return order_keys(batch, prefer, self.sources, digests)
+
+    def sided(self, shard: int, orders: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+        """Return keep orders among all: those of references come first."""
+        if not self.frozen:
+            return orders
+        return join_keys([_LATER if shard < len(self.shards) else _EARLIER, orders])
 
     def groups(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the column of `within=`, encoded exactly; all alike when all documents are compared with all."""

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from curate.deduplication.estimate import SHINGLES_MEMORY
 from curate.deduplication.pairs import by_node, owned_exchange
 from curate.deduplication.plan import CANDIDATES, EDGES, SETS, SIMILARITY, Plan, Refs, cursor_of
+from curate.deduplication.templates import left_out_of
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.running.jobs import Item, Resources, Spooled, publish_files
 from curate.store import Store
 from curate.writer import write_parquet
 from transforms.minhash import MinHash, Sets, first_bands, portions, sets_of
-from transforms.order_key import order_keys
 from transforms.similarity import REFUSED, edges
 
 TEXT_BYTES: Final = 4 << 20
@@ -73,26 +73,32 @@ class ShinglesJob:
     def run(self, item: Item) -> int:
         """Publish the shingle sets of shard `item.unit`, and return how many documents have one."""
         plan, cursor, count = self.plan, cursor_of(self.plan, self.wanted, item.unit), 0
+        left_out = left_out_of(plan)
         with sets_exchange(plan).collect(2) as sets, candidates_exchange(plan).collect(2) as orders:
             for batch, refs in plan.ordered(item.unit):
                 wanted = cursor.below(int(refs[-1]) + 1)
                 needed = np.unique(wanted.column("ref").to_numpy())
                 mine = batch.take(pa.array(needed - refs[0]))
                 count += mine.num_rows
-                columns = [pa.array(needed), mine.column("id"), order_keys(mine, plan.prefer, plan.sources)]
+                keep_order = plan.sided(item.unit, plan.orders(item.unit, mine))
+                columns = [pa.array(needed), mine.column("id"), keep_order]
                 rows = pa.RecordBatch.from_arrays(columns, schema=CANDIDATES)
                 orders.add(rows, by_node(needed, plan.bucket_partitions))
-                self._sets(mine.column("text"), needed, wanted, sets)
+                self._sets(mine.column("text"), needed, wanted, (left_out, sets))
             files = {collector.exchange.file: collector.finish() for collector in (sets, orders)}
             publish_files(self.store, item, self.name, files, {})
         return count
 
-    def _sets(self, texts: pa.Array, refs: Refs, wanted: pa.RecordBatch, sets: Collector) -> None:
-        """Add the sets of the documents `refs`, which have `texts`, once for each partition that wants them."""
+    def _sets(self, texts: pa.Array, refs: Refs, wanted: pa.RecordBatch, known: tuple[Hashes, Collector]) -> None:
+        """Add the sets of the documents `refs`, which have `texts`, once for each partition that wants them.
+
+        `known` are the shingles that are left out, and what the sets are added to.
+        """
+        left_out, sets = known
         demands = np.stack([wanted.column(name).to_numpy() for name in ("ref", "partition")], axis=1)
         demands = np.unique(demands, axis=0) if len(demands) else demands
         for first, last in portions(texts, TEXT_BYTES):
-            made = sets_of(texts.slice(first, last - first), self.plan.minhash)
+            made = sets_of(texts.slice(first, last - first), self.plan.minhash, left_out)
             low, high = np.searchsorted(demands[:, 0], [refs[first], refs[last - 1] + 1])
             mine = demands[low:high]
             local = np.searchsorted(refs[first:last], mine[:, 0])

@@ -6,14 +6,15 @@ A `Dataset` is an operation on other datasets. `read_*` make one, `apply`, `wher
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as added_field
 from pathlib import Path
 from typing import Any
 
-from curate.configuration import ConfigurationError
+from curate.configuration import KEYED_IF_GIVEN, ConfigurationError
 from curate.readers.reader import MAX_RECORD_BYTES, Column, Reader, declared_columns, source_root
-from curate.recipes.reference import Reference
+from curate.recipes.reference import Reference, references_of
 from curate.store import Store
 from transforms.benchmark_items import Benchmark
 from transforms.contamination import Decontaminate
@@ -22,6 +23,7 @@ from transforms.outcome import Transform
 from transforms.parts import RepeatedParts
 from transforms.predicates import Predicate
 from transforms.substrings import RepeatedSpans
+from transforms.templates import TemplateRule
 from transforms.urls import URLForm
 from transforms.where import Where
 
@@ -60,12 +62,20 @@ class Deduplicate:
     action: str = "drop"
     keep: int = 1
     count: str | None = None
+    against: tuple[Reference, ...] = added_field(default=(), metadata=KEYED_IF_GIVEN)
+    without_templates: TemplateRule | None = added_field(default=None, metadata=KEYED_IF_GIVEN)
 
     version = 2
 
     @property
     def promises(self) -> tuple[str, ...]:
         """What holds of the outcome, as it stands in the manifest."""
+        if self.against:
+            return tuple(promise.replace("this stage", "this stage or a reference") for promise in self._promises)
+        return self._promises
+
+    @property
+    def _promises(self) -> tuple[str, ...]:
         if self.action == "tag":
             return ("each document tagged names one that is not, with equal text or similarity at the threshold",)
         found = ("each document dropped names a survivor of this stage with equal text or similarity at the threshold",)
@@ -117,6 +127,7 @@ class CutRepeats:
     what: RepeatedParts | RepeatedSpans
     prefer: tuple[str, ...]
     against: Reference | None
+    max_removed: tuple[tuple[str, str], ...] = added_field(default=(), metadata=KEYED_IF_GIVEN)  # of characters
 
     version = 1
 
@@ -130,6 +141,7 @@ class DropEqual:
     form: URLForm | None
     prefer: tuple[str, ...]
     against: Reference | None
+    max_removed: tuple[tuple[str, str], ...] = added_field(default=(), metadata=KEYED_IF_GIVEN)  # of documents
 
     version = 1
 
@@ -393,6 +405,8 @@ def deduplicate(
     action: str = "drop",
     keep: int = 1,
     count: str | None = None,
+    against: Reference | Sequence[Reference] | None = None,
+    without_templates: TemplateRule | float | str | None = None,
     name: str | None = None,
 ) -> Dataset:
     """Return the documents of all `datasets` without duplicates.
@@ -419,27 +433,56 @@ def deduplicate(
             to each other. Equal texts collapse to one whatever this is.
         count: name of a column to add, as "duplicates": for each survivor how many documents went, or would go,
             because of it, equal texts included.
+        against: a finished dataset (`reference(…)`), or several, that come before all documents: what equals or
+            resembles one of theirs goes, and nothing of them comes out or goes.
+        without_templates: shingles in more than this share of a source's documents do not count, neither for candidates
+            nor for similarity: licence headers, navigation. A `TemplateRule` says more; a number is its share. They are
+            counted exactly before anything is compared, and recorded (`curate templates`).
         name: of the stage.
 
     Raises:
         ConfigurationError: no dataset, a source that comes in twice or is not there, a share outside 0 … 1, an action
-            that is none, or `keep` below 1 or without a method. A column that is there already is an error when the
-            recipe is compiled, before any work.
+            that is none, `keep` below 1 or without a method, templates without a method, or a reference that lacks the
+            column of `within`. A column that is there already is an error when the recipe is compiled, before any work.
     """
     sources = sources_once("deduplicate", datasets)
+    shares = shares_of(max_removed, sources)
+    if action not in ("drop", "tag") or keep < 1 or (keep > 1 and method is None):
+        raise ConfigurationError(
+            f'deduplicate(action={action!r}, keep={keep}): the action is "drop" or "tag", keep a number from 1 on, and '
+            "more than 1 only with a method, as equal texts collapse to one"
+        )
+    frozen, templates = references_of(against), _template_rule(without_templates, method)
+    if lacking := [each.name for each in frozen if within is not None and within not in each.columns]:
+        raise ConfigurationError(f"deduplicate(within={within!r}): the reference {lacking[0]!r} has no such column")
+    told = (tuple(prefer), shares, action, keep, count, frozen, templates)
+    return Dataset(Deduplicate(tuple(datasets), method, within, *told), name or "deduplicate")
+
+
+def _template_rule(given: TemplateRule | float | str | None, method: MinHash | None) -> TemplateRule | None:
+    if given is None:
+        return None
+    if method is None:
+        raise ConfigurationError("deduplicate(without_templates=…) needs a method: equal texts are compared whole")
+    try:
+        return given if isinstance(given, TemplateRule) else TemplateRule(given)
+    except ValueError as error:
+        raise ConfigurationError(f"deduplicate(without_templates=…): {error}") from None
+
+
+def shares_of(max_removed: Mapping[str, float] | None, sources: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return what a recipe gave as `max_removed=`: pairs of a source and its largest share, as written.
+
+    Raises:
+        ConfigurationError: a source that is not among `sources`, or no share.
+    """
     shares = tuple(sorted((source, str(share)) for source, share in (max_removed or {}).items()))
     for source, share in shares:
         if source not in sources or not 0 <= float(share) <= 1:
             raise ConfigurationError(
                 f"max_removed={{{source!r}: {share}}}: give a share 0 … 1 of one of {sorted(sources)}"
             )
-    if action not in ("drop", "tag") or keep < 1 or (keep > 1 and method is None):
-        raise ConfigurationError(
-            f'deduplicate(action={action!r}, keep={keep}): the action is "drop" or "tag", keep a number from 1 on, and '
-            "more than 1 only with a method, as equal texts collapse to one"
-        )
-    operation = Deduplicate(tuple(datasets), method, within, tuple(prefer), shares, action, keep, count)
-    return Dataset(operation, name or "deduplicate")
+    return shares
 
 
 def sources_once(what: str, datasets: Sequence[Dataset]) -> set[str]:

@@ -6,12 +6,22 @@ what is held against it, its place is not: a copy elsewhere is the same referenc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, datasets_in
 from curate.store import Store, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A shard of a reference: where it lies, its key, and what the reference is called."""
+
+    store: Store
+    key: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,24 @@ class Reference:
         if found is None or found.content != self.content:
             raise ConfigurationError(f"{self.store.url(self.folder)} is no longer the dataset that the recipe opened")
         return found
+
+
+def frozen_shards(references: Sequence[Reference]) -> tuple[tuple[Frozen, ...], tuple[int, ...]]:
+    """Return the shards of `references` that hold anything, and how many documents each has.
+
+    Raises:
+        ConfigurationError: one is not what it was when the recipe was called.
+    """
+    made = [(each, shard) for each in references for shard in each.dataset.kept_shards()]
+    shards = tuple(Frozen(each.store, shard["key"], each.name) for each, shard in made)
+    return shards, tuple(shard["rows"] for _, shard in made)
+
+
+def references_of(against: Reference | Sequence[Reference] | None) -> tuple[Reference, ...]:
+    """Return what a recipe gave as `against=`: none, one or several."""
+    if against is None:
+        return ()
+    return (against,) if isinstance(against, Reference) else tuple(against)
 
 
 def reference(store: str | Path | Store, name: str) -> Reference:

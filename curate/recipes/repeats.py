@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from curate.configuration import ConfigurationError
-from curate.recipes.graph import CutRepeats, Dataset, DropEqual, sources_once
+from curate.recipes.graph import CutRepeats, Dataset, DropEqual, shares_of, sources_once
 from curate.recipes.reference import Reference
 from transforms.order_key import order_by
 from transforms.parts import PartUnit, RepeatedParts
@@ -20,6 +20,7 @@ def deduplicate_parts(
     more_than: int | None = None,
     prefer: Sequence[str] = ("source",),
     against: Reference | None = None,
+    max_removed: Mapping[str, float] | None = None,
     name: str | None = None,
 ) -> Dataset:
     """Return the documents of all `datasets` without the lines or paragraphs that they repeat.
@@ -34,6 +35,7 @@ def deduplicate_parts(
         more_than: drop every occurrence of what is seen more often than that, the first too, instead.
         prefer: whose lines stay, as in `deduplicate`.
         against: a finished dataset that comes before all documents: what it has goes from them.
+        max_removed: source → largest share of its characters that may go; more stops the run.
         name: of the stage.
 
     Raises:
@@ -43,7 +45,8 @@ def deduplicate_parts(
         what = RepeatedParts(unit, least, more_than)
     except ValueError as error:
         raise ConfigurationError(f"deduplicate_parts(): {error}") from None
-    return _cut("deduplicate_parts", datasets, what, prefer, against, name or f"repeated {unit}s")
+    given = datasets, prefer, against, max_removed
+    return _cut("deduplicate_parts", given, what, name or f"repeated {unit}s")
 
 
 def deduplicate_spans(
@@ -51,6 +54,7 @@ def deduplicate_spans(
     words: int = 50,
     prefer: Sequence[str] = ("source",),
     against: Reference | None = None,
+    max_removed: Mapping[str, float] | None = None,
     name: str | None = None,
 ) -> Dataset:
     """Return the documents of all `datasets` without the spans of at least `words` words that they repeat.
@@ -65,7 +69,8 @@ def deduplicate_spans(
         what = RepeatedSpans(words, min(20, max(1, words // 2)))
     except ValueError as error:
         raise ConfigurationError(f"deduplicate_spans(): {error}") from None
-    return _cut("deduplicate_spans", datasets, what, prefer, against, name or "repeated spans")
+    given = datasets, prefer, against, max_removed
+    return _cut("deduplicate_spans", given, what, name or "repeated spans")
 
 
 def deduplicate_urls(
@@ -74,6 +79,7 @@ def deduplicate_urls(
     without: Sequence[str] = TRACKING,
     prefer: Sequence[str] = ("source",),
     against: Reference | None = None,
+    max_removed: Mapping[str, float] | None = None,
     name: str | None = None,
 ) -> Dataset:
     """Return the documents of all `datasets`, of those with one URL the first; the ledger names it for the others.
@@ -86,17 +92,23 @@ def deduplicate_urls(
         without: parameters that do not count, lower case, "*" at the end for any ending.
         prefer: who stays, as in `deduplicate`.
         against: a finished dataset that comes before all documents.
+        max_removed: source → largest share of its documents that may go; more stops the run.
         name: of the stage.
 
     Raises:
         ConfigurationError: no dataset, a source that comes in twice, or a reference without that column.
     """
     form = URLForm(tuple(without))
-    return _equal("deduplicate_urls", datasets, column, form, prefer, against, name or "deduplicate URLs")
+    given = datasets, prefer, against, max_removed
+    return _equal("deduplicate_urls", given, column, form, name or "deduplicate URLs")
 
 
 def deduplicate_against(
-    *datasets: Dataset, against: Reference, prefer: Sequence[str] = ("source",), name: str | None = None
+    *datasets: Dataset,
+    against: Reference,
+    prefer: Sequence[str] = ("source",),
+    max_removed: Mapping[str, float] | None = None,
+    name: str | None = None,
 ) -> Dataset:
     """Return the documents of all `datasets` whose texts `against` does not have, each text once.
 
@@ -105,36 +117,28 @@ def deduplicate_against(
     Raises:
         ConfigurationError: no dataset, or a source that comes in twice.
     """
-    return _equal("deduplicate_against", datasets, "text", None, prefer, against, name or f"against {against.name}")
+    given = datasets, prefer, against, max_removed
+    return _equal("deduplicate_against", given, "text", None, name or f"against {against.name}")
 
 
-def _cut(
-    called: str,
-    datasets: Sequence[Dataset],
-    what: RepeatedParts | RepeatedSpans,
-    prefer: Sequence[str],
-    against: Reference | None,
-    name: str,
-) -> Dataset:
-    sources_once(called, datasets)
-    return Dataset(CutRepeats(tuple(datasets), what, _order(called, prefer), against), name)
+Given = tuple[Sequence[Dataset], Sequence[str], Reference | None, Mapping[str, float] | None]
+"""What all of these are given: datasets, `prefer`, `against` and `max_removed`."""
 
 
-def _equal(
-    called: str,
-    datasets: Sequence[Dataset],
-    column: str,
-    form: URLForm | None,
-    prefer: Sequence[str],
-    against: Reference | None,
-    name: str,
-) -> Dataset:
-    sources_once(called, datasets)
+def _cut(called: str, given: Given, what: RepeatedParts | RepeatedSpans, name: str) -> Dataset:
+    datasets, prefer, against, max_removed = given
+    shares = shares_of(max_removed, sources_once(called, datasets))
+    return Dataset(CutRepeats(tuple(datasets), what, _order(called, prefer), against, shares), name)
+
+
+def _equal(called: str, given: Given, column: str, form: URLForm | None, name: str) -> Dataset:
+    datasets, prefer, against, max_removed = given
+    shares = shares_of(max_removed, sources_once(called, datasets))
     if against is not None and column not in against.columns:
         raise ConfigurationError(
             f"{called}(against={against.name!r}): it has no column {column!r}, only {against.columns}"
         )
-    return Dataset(DropEqual(tuple(datasets), column, form, _order(called, prefer), against), name)
+    return Dataset(DropEqual(tuple(datasets), column, form, _order(called, prefer), against, shares), name)
 
 
 def _order(called: str, prefer: Sequence[str]) -> tuple[str, ...]:

@@ -123,12 +123,16 @@ def _wide(operation: Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqu
     verb = "deduplicate" if operation.action == "drop" else "tag duplicates by"
     more = f", keeping {operation.keep}" if operation.keep > 1 else ""
     more += f", counting {operation.count}" if operation.count else ""
+    more += f", against {', '.join(repr(each.name) for each in operation.against)}" if operation.against else ""
+    rule = operation.without_templates
+    more += f", without what more than {decimal_text(rule.ratio)} of a source's documents have" if rule else ""
     return f"{verb} {method}{within}, preferring {', '.join(operation.prefer)}{limits}{more}"
 
 
 def _repeats(operation: CutRepeats | DropEqual) -> str:
     against = f" against {operation.against.name!r}" if operation.against else ""
     preferring = f", preferring {', '.join(operation.prefer)}" if operation.prefer else ""
+    preferring += "".join(f", at most {share} of {source}" for source, share in operation.max_removed)
     if isinstance(operation, CutRepeats):
         return f"cut {show(operation.what)}{against}{preferring}"
     what = "texts" if operation.form is None else "URLs"

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 
 from curate import exchange
 from curate.accounting.accountant import Step
+from curate.accounting.guard_rail import Unit, check_removed
 from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
 from curate.recipes.graph import CutRepeats, DropEqual
@@ -68,6 +69,7 @@ class Repetition:
 
         Raises:
             ConfigurationError: the reference is not what it was when the recipe was called.
+            TooManyRemovedError: a source loses more than `max_removed` allows.
         """
         made = _Making(self._plan(), self.engine)
         told, step = self._made(made)
@@ -75,7 +77,10 @@ class Repetition:
         job = DocumentJob(plan.store, self.stage.name, None, (step,), plan.schema, self.stage.forbids)
         units = range(len(plan.shards))
         items = [Item(plan.task_key(unit), f"apply {unit}", ToldUnit(plan, told, unit)) for unit in units]
-        return self.engine.receipts(job, items), made.inner
+        receipts = self.engine.receipts(job, items)
+        unit: Unit = "documents" if isinstance(self.operation, DropEqual) else "characters"
+        check_removed(self.stage.name, receipts, self.operation.max_removed, unit)
+        return receipts, made.inner
 
     def _made(self, made: _Making) -> tuple[Regrouped, Step]:
         """Return what is told of the documents, and the step that is told."""

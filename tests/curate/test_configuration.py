@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from curate.configuration import ConfigurationError, describe
+from curate.configuration import KEYED_IF_GIVEN, ConfigurationError, describe
 from curate.digests import digest_bytes, digest_json
 from curate.readers.reader import Column, Reader
 from transforms.chain import name_of
@@ -47,6 +47,17 @@ class Model:
 @dataclass(frozen=True, slots=True)
 class Nested:
     inner: Any = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    old: int
+    new: tuple[str, ...] = field(default=(), metadata=KEYED_IF_GIVEN)
+
+
+def test_field_that_was_added_later_stands_in_the_key_only_where_it_is_given() -> None:
+    assert describe(Grown(1))["fields"] == {"old": 1}
+    assert describe(Grown(1, ("a",)))["fields"] == {"old": 1, "new": ["a"]}
 
 
 def test_description_of_a_dataclass_has_class_version_libraries_and_fields() -> None:

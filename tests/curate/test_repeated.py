@@ -29,6 +29,7 @@ from curate import (
     tokenize,
 )
 from curate import Dataset as Described
+from curate.accounting.guard_rail import TooManyRemovedError
 from curate.cluster.runner import RayRunner
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, datasets_in
@@ -413,3 +414,30 @@ def test_files_are_the_same_with_two_workers(tmp_path: Path, ray_of_two: RayRunn
         run_on(outputs, tmp_path / name, runner)
         trees.append(tree(tmp_path / name))
     assert trees[0] == trees[1]
+
+
+@pytest.mark.parametrize("kind", ["lines", "spans", "URLs", "texts"])
+def test_source_that_loses_more_than_its_share_stops_the_run_and_commits_nothing(tmp_path: Path, kind: str) -> None:
+    source = read(tmp_path, rows(), 2)
+    run_on(Outputs(old=source.keep("old")), tmp_path / "old")
+    old = reference(tmp_path / "old", "old")
+    called: dict[str, Callable[[float], Described]] = {
+        "lines": lambda share: deduplicate_parts(source, unit="line", max_removed={"s": share}),
+        "spans": lambda share: deduplicate_spans(source, words=WORDS, max_removed={"s": share}),
+        "URLs": lambda share: deduplicate_urls(source, max_removed={"s": share}),
+        "texts": lambda share: deduplicate_against(source, against=old, max_removed={"s": share}),
+    }
+    unit = "documents" if kind in ("URLs", "texts") else "characters"
+    with pytest.raises(TooManyRemovedError, match=f"source 's' would lose .* {unit}, more than the share 0.01"):
+        run_on(Outputs(all=called[kind](0.01)), tmp_path / "store")
+    assert not [
+        made for made in datasets_in(Store(tmp_path / "store")) if made.name not in ("read s", "compact read s")
+    ]
+    enough = run_on(Outputs(all=called[kind](1)), tmp_path / "store").outputs["all"]
+    assert enough.manifest["operation"]["fields"]["max_removed"] == [["s", "1"]]
+
+
+def test_share_of_a_source_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    source = read_jsonl(tmp_path, source="s")
+    with pytest.raises(ConfigurationError, match="give a share 0 … 1 of one of"):
+        deduplicate_parts(source, max_removed={"t": 0.5})
