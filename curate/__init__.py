@@ -14,6 +14,7 @@ and runs with `curate run books.py --store DIR --set root=…`.
 """
 
 from curate.configuration import ConfigurationError
+from curate.fitting.levels import fit_levels, fit_threshold, grade, keep_best
 from curate.fitting.thresholds import fit_thresholds
 from curate.readers.reader import Column
 from curate.recipes.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
@@ -53,8 +54,12 @@ __all__ = [
     "deduplicate_spans",
     "deduplicate_urls",
     "field",
+    "fit_levels",
+    "fit_threshold",
     "fit_thresholds",
+    "grade",
     "hold_out",
+    "keep_best",
     "read_files",
     "read_jsonl",
     "read_parquet",

@@ -22,7 +22,7 @@ from curate.isolation.crew import dismiss
 from curate.isolation.guard import Isolation
 from curate.isolation.limits import MEMORY, SECONDS, Limits
 from curate.keys import Keys, Units
-from curate.products import Caches, open_product
+from curate.products import Caches, ModelFiles, open_product
 from curate.readers.chunks import CHUNK_ROWS
 from curate.receipts import MANIFEST, FileEntry, committed_folders, read_manifest
 from curate.recipes.models import models_in
@@ -51,6 +51,7 @@ class Result:
         name: of the folder in it with the result's manifest, and its plan.
         digest: the digest to quote, over the content of all outputs, plan and batches.
         plan: digest of the compiled mixture, None without one.
+        models: fitted models by output name.
     """
 
     outputs: Mapping[str, Dataset]
@@ -60,6 +61,7 @@ class Result:
     digest: str
     caches: Mapping[str, Caches] = field(default_factory=dict)
     plan: str | None = None
+    models: Mapping[str, ModelFiles] = field(default_factory=dict)
 
     @property
     def quarantined(self) -> dict[str, int]:
@@ -321,6 +323,7 @@ def open_result(store: Store, folder: str) -> Result:
         manifest["content"],
         {name: product for name, product in outputs.items() if isinstance(product, Caches)},
         manifest["plan"]["digest"] if manifest["plan"] else None,
+        {name: product for name, product in outputs.items() if isinstance(product, ModelFiles)},
     )
 
 

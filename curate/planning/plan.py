@@ -203,9 +203,9 @@ class _Planner:
         return PlannedStage(stage.name, key, REUSED)
 
     def _unhashed(self, stage: Stage) -> list[InputFile]:
-        if isinstance(stage, DocumentStage) and stage.reader is not None:
-            return self.unhashed[reading_name(stage.reader)]
-        return [file for parent in stage.inputs for file in self._unhashed(parent)]
+        reader = stage.reader if isinstance(stage, DocumentStage) else None
+        mine = [] if reader is None else self.unhashed[reading_name(reader)]
+        return [*mine, *(file for parent in stage.inputs for file in self._unhashed(parent))]
 
     def _unknown(self, stage: Stage, files: Sequence[InputFile]) -> PlannedStage:
         self.shards[stage], self.sizes[stage] = None, 0

@@ -18,9 +18,11 @@ from typing import Any, ClassVar, Protocol
 
 from curate.committing.gathered import Receipts
 from curate.datasets import Dataset as Finished
+from curate.recipes.cells import TrainedTokenizer
 from curate.recipes.graph import Dataset
 from curate.running.jobs import RunsJobs
 from curate.store import Store
+from transforms.tokens import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,16 @@ class Fitting:
     """What a fit works on: finished datasets in the order of the recipe, the stage's name and key, and who runs jobs.
 
     Keys of tasks must be made of `key`, or of those of shards where a task's outcome depends on one shard alone.
+    Texts of the sources in `forbids` may not be shown; `tokenizer` is there where one trained in the recipe is among
+    the inputs.
     """
 
     name: str
     key: str
     datasets: tuple[Finished, ...]
     engine: RunsJobs
+    forbids: frozenset[str] = frozenset()
+    tokenizer: Tokenizer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,11 @@ class Fitted:
 
 
 class Fit(Protocol):
-    """How a model is fitted: a frozen dataclass whose fields are its whole configuration."""
+    """How a model is fitted: a frozen dataclass whose fields are its whole configuration.
+
+    It may have `warm()`, which calls the kernels that it uses once, on made-up texts; so may a transform that holds a
+    model.
+    """
 
     version: ClassVar[int]
     """Raised whenever the model for some input changes."""
@@ -70,7 +80,7 @@ class Fit(Protocol):
 class FittedModel:
     """A model that a stage fits on `inputs`; transforms take it in the place of a path."""
 
-    inputs: tuple[Dataset, ...]
+    inputs: tuple[Dataset | TrainedTokenizer, ...]
     fit: Fit
     name: str
 

@@ -157,7 +157,7 @@ class _Compiler:
         return self._add(DocumentStage(name, reader, upstream, tuple(steps), schema, dataset.sources, forbids, models))
 
     def _wide(self, name: str, operation: Wide) -> Stage:
-        inputs = tuple(self._compact(self.stage(parent)) for parent in operation.inputs)
+        inputs = tuple(self._compact(self.stage(parent), operation) for parent in operation.inputs)
         schema = union_schema([stage.schema for stage in inputs if stage.schema is not NO_COLUMNS])
         require_columns(name, operation, schema)
         sources = tuple(dict.fromkeys(source for stage in inputs for source in stage.sources))
@@ -170,14 +170,17 @@ class _Compiler:
         return self._add(WideStage(name, operation, inputs, given, sources, forbids))
 
     def _join(self, dataset: Dataset, operation: Join) -> Stage:
-        left, other = (self._compact(self.stage(parent)) for parent in operation.inputs)
+        left, other = (self._compact(self.stage(parent), operation) for parent in operation.inputs)
         schema = joined_schema(dataset.name, left.schema, other.schema, operation.columns)
         forbids = left.forbids | other.forbids
         return self._add(WideStage(dataset.name, operation, (left, other), schema, left.sources, forbids))
 
-    def _compact(self, stage: Stage) -> Stage:
-        """Return the stage that joins the small shards of a document-wise `stage`; any other as it is."""
-        if not isinstance(stage, DocumentStage):
+    def _compact(self, stage: Stage, operation: Wide) -> Stage:
+        """Return the stage that joins the small shards of a document-wise `stage`; any other as it is.
+
+        A fit looks at documents and passes none on: for it that would be work for nothing.
+        """
+        if not isinstance(stage, DocumentStage) or isinstance(operation, FittedModel):
             return stage
         if id(stage) not in self.compacted:
             given = (stage.schema, stage.sources, stage.forbids)

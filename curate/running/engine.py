@@ -225,18 +225,20 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
             engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, receipts, tuple(inner))
         )
     if isinstance(operation, FittedModel):
-        fitted = operation.fit.fit(Fitting(stage.name, key, datasets, engine))
-        made_of = MadeOf(stage.name, key, described, datasets, fitted.inner)
+        trained = any(isinstance(parent, TrainedTokenizer) for parent in operation.inputs)
+        tokenizer = _trained(operation, inputs) if trained else None
+        fitted = operation.fit.fit(Fitting(stage.name, key, datasets, engine, stage.forbids, tokenizer))
+        made_of = MadeOf(stage.name, key, described, inputs, fitted.inner)
         return commit_model(engine.store, made_of, fitted.files, fitted.card)
     if isinstance(operation, TrainedTokenizer):
         return train(stage.name, operation, key, described, datasets[0], engine)
-    tokenizer = operation.tokenizer or _trained(operation, inputs)
-    caches, inner = Tokenization(datasets[0], tokenizer, operation.by, key, engine).run()
+    found = operation.tokenizer or _trained(operation, inputs)
+    caches, inner = Tokenization(datasets[0], found, operation.by, key, engine).run()
     return commit_caches(engine.store, MadeOf(stage.name, key, described, inputs, [*inner, caches]), caches)
 
 
-def _trained(cells: Cells, inputs: Sequence[Made]) -> Tokenizer:
-    (wanted,) = (parent for parent in cells.inputs if isinstance(parent, TrainedTokenizer))
+def _trained(operation: Cells | FittedModel, inputs: Sequence[Made]) -> Tokenizer:
+    (wanted,) = (parent for parent in operation.inputs if isinstance(parent, TrainedTokenizer))
     (file,) = (made for made in inputs if isinstance(made, TokenizerFile))
     return file.tokenizer(wanted.bos, wanted.eos)
 

@@ -20,7 +20,7 @@ from curate.accounting.samples import Samples
 from curate.digests import content_digest
 from curate.readers.chunks import build_rows
 from curate.recipes.graph import CutRepeats, Deduplicate, HoldOut
-from curate.recipes.models import models_in
+from curate.recipes.models import FittedModel, models_in
 from curate.recipes.stages import DocumentStage, Stages, Wide, WideStage
 from transforms.add_columns import AddColumns
 from transforms.components import components
@@ -67,9 +67,17 @@ def _warm_chain(stage: DocumentStage, batch: pa.RecordBatch) -> None:
         _warm_books(each)
     for step in stage.steps:
         transform: Transform = step.transform
-        if not isinstance(transform, FOREIGN) and next(models_in(transform), None) is None:
+        if next(models_in(transform), None) is not None:
+            _warm_up(transform)
+        elif not isinstance(transform, FOREIGN):
             transform.apply(batch)
         batch = _made_up(transform.output_schema(batch.schema))
+
+
+def _warm_up(fits: object) -> None:
+    """Have a fit, or a transform whose model is not there yet, call its kernels."""
+    if (warm_up := getattr(fits, "warm", None)) is not None:
+        warm_up()
 
 
 def _warm_books(batch: pa.RecordBatch) -> None:
@@ -129,7 +137,9 @@ def _value(field: pa.Field) -> Any:
 
 
 def _warm_wide(operation: Wide) -> None:
-    if isinstance(operation, Deduplicate) and operation.method is not None:
+    if isinstance(operation, FittedModel):
+        _warm_up(operation.fit)
+    elif isinstance(operation, Deduplicate) and operation.method is not None:
         _warm_minhash(operation.method)
     elif isinstance(operation, CutRepeats):
         _warm_repeats(operation.what)

@@ -1,0 +1,242 @@
+"""Scores of documents as columns, levels of scores, and filters by score.
+
+`Quality(model)` scores each text with a trained classifier: the mean of its windows' log-odds, in thousandths, as the
+column `quality_score`; `label` names another. With `levels` it writes `quality_level`, too. `Level` makes levels of any
+column of scores, `ScoreAtLeast` keeps what reaches a score.
+
+Invariants: a score depends on the text and the model alone; with a model in integers it is the same on any CPU. Without
+a word a text has the score of the model's bias. Cost: that of the model on three windows of a text at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from transforms.classifier_training import mean_scores
+from transforms.embedding import Embedder
+from transforms.filters import Bound, Filter, Measure, at_least
+from transforms.fitted import file_of
+from transforms.learners import load_scorer
+from transforms.outcome import Outcome, SchemaError, kept, require
+from transforms.schema import set_columns, with_columns
+from transforms.score_levels import Levels, read_levels
+from transforms.text_features import features_of
+from transforms.text_windows import windows_of
+
+Integers = npt.NDArray[np.int64]
+
+SCORE_TYPE: Final = pa.int32()
+LEVEL_TYPE: Final = pa.int32()
+
+
+def score_field(label: str) -> pa.Field[Any]:
+    """Return the column of scores of a label, in thousandths."""
+    return pa.field(f"{label}_score", SCORE_TYPE)
+
+
+def level_field(column: str) -> pa.Field[Any]:
+    """Return the column of levels that belongs to a column of scores: `quality_level` to `quality_score`."""
+    return pa.field(f"{column.removesuffix('_score')}_level", LEVEL_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Writes `<label>_score`, and with `levels` `<label>_level`, of a trained classifier.
+
+    Args:
+        model: what `train_classifier` gives in a recipe, or the file of a classifier (`LocalFile(path)`).
+        levels: borders of levels: scores in thousandths, ascending, or what `fit_levels` gives, or its file. A score
+            that reaches n of them is of level n.
+        label: what the classifier tells, as "quality" or "toxicity": the beginning of the columns' names.
+        embedder: of a classifier that was trained on vectors (`EmbeddedLinear`).
+
+    Raises:
+        ValueError: borders do not ascend.
+    """
+
+    model: Any
+    levels: Any = None
+    label: str = "quality"
+    embedder: Embedder | None = None
+
+    version: ClassVar[int] = 1
+    libraries: ClassVar[tuple[str, ...]] = ()  # learner and embedder declare theirs, and are in the key
+
+    def __post_init__(self) -> None:
+        if isinstance(self.levels, (list, tuple)):
+            object.__setattr__(self, "levels", _ascending(self.levels))
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return `schema` with the columns; `text` is needed, and what levels are per."""
+        require(schema, "Quality", text=pa.large_string())
+        score = score_field(self.label)
+        return with_columns(schema, score, *([level_field(score.name)] if self.levels is not None else []))
+
+    def ready(self) -> None:
+        """Load the model, so that a run fails before any work where it cannot be used."""
+        load_scorer(file_of(self.model, "Quality"), self.embedder)
+
+    def warm(self) -> None:
+        """Compile the kernels of windows and features."""
+        windows = windows_of(pa.array(["some text"], pa.large_string()), 100)
+        features_of(windows.texts, np.zeros(0, np.uint64), 10)
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Score the texts of `batch`.
+
+        Raises:
+            FittedError: the model or the levels are not there, or others than was said.
+        """
+        self.output_schema(batch.schema)
+        scorer, model = load_scorer(file_of(self.model, "Quality"), self.embedder)
+        windows = windows_of(batch.column("text"), model.width)
+        scores = mean_scores(scorer.odds(windows.texts), np.diff(windows.offsets))
+        column = score_field(self.label)
+        made = {column: pa.array(scores.astype(np.int32))}
+        if self.levels is not None:
+            made[level_field(column.name)] = levels_of(scores, self.levels, column.name, batch)
+        return kept(set_columns(batch, made))
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Writes the level of a column of scores: `quality_level` of `quality_score`; null where there is no score.
+
+    Args:
+        levels: what `fit_levels` gives, its file, or borders in thousandths, ascending.
+        column: the scores; "" is the column that the levels were fitted on, and for borders `quality_score`.
+    """
+
+    levels: Any
+    column: str = "quality_score"
+
+    version: ClassVar[int] = 1
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.levels, (list, tuple)):
+            object.__setattr__(self, "levels", _ascending(self.levels))
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return `schema` with the column of levels."""
+        require_scores(schema, "Level", self.column)
+        return with_columns(schema, level_field(self.column))
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Write the levels of the rows of `batch`."""
+        self.output_schema(batch.schema)
+        scores, there = scores_of(batch, self.column)
+        levels = levels_of(scores, self.levels, self.column, batch)
+        found = np.asarray(levels.is_valid()) & there
+        values = np.asarray(levels.fill_null(0).to_numpy(zero_copy_only=False))
+        return kept(set_columns(batch, {level_field(self.column): pa.array(values, LEVEL_TYPE, mask=~found)}))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreAtLeast(Filter):
+    """Keeps documents whose score reaches `least`; without a score nothing is known, and a document stays.
+
+    Args:
+        least: score in thousandths; or what `fit_threshold` gives in a recipe, or its file.
+        column: the scores.
+    """
+
+    least: Any
+    column: str = "quality_score"
+
+    version: ClassVar[int] = 1
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return `schema`; it must have the column of scores."""
+        require_scores(schema, "ScoreAtLeast", self.column)
+        return schema
+
+    def measures(self, batch: pa.RecordBatch) -> list[Measure]:
+        """Return the measure: the score against the least one, in thousandths."""
+        scores, there = scores_of(batch, self.column)
+        name = self.column.replace("_", " ")
+        if isinstance(self.least, int):
+            return [_measure(name, scores, there, at_least(self.least))]
+        levels = _levels(self.least, self.column)
+        reached = levels.of(scores, _groups(levels, batch))
+        known = there & (reached >= 0)
+        borders = {border for borders in levels.borders.values() for border in borders[-1:]}
+        if len(borders) == 1:
+            return [_measure(name, scores, known, at_least(borders.pop()))]
+        top = np.array(
+            [len(levels.borders[group]) if group in levels.borders else 0 for group in _names(levels, batch)]
+        )
+        return [_measure(f"level of {name}", reached - top, known, at_least(0))]
+
+
+def _measure(name: str, values: Integers, known: npt.NDArray[np.bool_], bound: Bound) -> Measure:
+    numerator = np.where(known, values, 0).astype(np.int64)
+    return Measure(f"{name} too low", name, numerator, known.astype(np.int64), bound)
+
+
+def require_scores(schema: pa.Schema, transform: str, column: str) -> None:
+    """Raise `SchemaError` unless `column` is one of whole numbers."""
+    place = schema.get_field_index(column)
+    if place < 0:
+        raise SchemaError(f"{transform} needs the column {column!r} of scores; the rows have {', '.join(schema.names)}")
+    if not pa.types.is_integer(schema.field(place).type):
+        raise SchemaError(f"{transform} needs whole numbers in {column!r}, it is {schema.field(place).type}")
+
+
+def scores_of(batch: pa.RecordBatch, column: str) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    """Return the scores of a column, 0 where there is none, and where there is one."""
+    values = batch.column(column)
+    there = np.asarray(values.is_valid())
+    return np.asarray(values.fill_null(0).to_numpy(zero_copy_only=False), np.int64), there
+
+
+def levels_of(scores: Integers, levels: Any, column: str, batch: pa.RecordBatch) -> pa.Array[Any]:
+    """Return the level of each score; null in a group that the levels do not know."""
+    made = _levels(levels, column)
+    found = made.of(scores, _groups(made, batch))
+    return pa.array(found.astype(np.int32), LEVEL_TYPE, mask=found < 0)
+
+
+def _levels(levels: Any, column: str) -> Levels:
+    if isinstance(levels, tuple):
+        return Levels(column, None, {"": levels})
+    file: Any = file_of(levels, "Level")
+    return _load_levels(file)
+
+
+@lru_cache(maxsize=16)
+def _load_levels(file: Any) -> Levels:
+    return read_levels(file.read(), str(file))
+
+
+def _groups(levels: Levels, batch: pa.RecordBatch) -> list[str | None] | None:
+    if levels.per is None:
+        return None
+    require(batch.schema, "Level", **{levels.per: pa.large_string()})
+    values: list[str | None] = batch.column(levels.per).to_pylist()
+    return values
+
+
+def _names(levels: Levels, batch: pa.RecordBatch) -> list[str]:
+    groups = _groups(levels, batch)
+    return [""] * batch.num_rows if groups is None else [group or "" for group in groups]
+
+
+def _ascending(borders: Any) -> tuple[int, ...]:
+    """Return borders as a tuple.
+
+    Raises:
+        ValueError: they are no whole numbers, or do not ascend.
+    """
+    made = tuple(borders)
+    if not all(isinstance(border, int) and not isinstance(border, bool) for border in made) or list(made) != sorted(
+        made
+    ):
+        raise ValueError(f"levels={made}: give scores in thousandths as whole numbers, ascending")
+    return made
