@@ -14,6 +14,7 @@ and runs with `curate run books.py --store DIR --set root=…`.
 """
 
 from curate.configuration import ConfigurationError
+from curate.fitting.classifier import train_classifier
 from curate.fitting.levels import fit_levels, fit_threshold, grade, keep_best
 from curate.fitting.thresholds import fit_thresholds
 from curate.readers.reader import Column
@@ -67,5 +68,6 @@ __all__ = [
     "recipe",
     "reference",
     "tokenize",
+    "train_classifier",
     "train_tokenizer",
 ]
