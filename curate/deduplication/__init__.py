@@ -119,7 +119,7 @@ class Deduplication:
     def _plan(self) -> Plan:
         shards = [shard for dataset in self.inputs for shard in dataset.kept_shards()]
         operation = self.operation
-        frozen, frozen_rows = frozen_shards(operation.against)
+        frozen, frozen_rows = frozen_shards(operation.against, "rows")
         return Plan(
             self.engine.store,
             self.key,

@@ -14,7 +14,7 @@ from typing import Any
 
 from curate.configuration import KEYED_IF_GIVEN, ConfigurationError
 from curate.readers.reader import MAX_RECORD_BYTES, Column, Reader, declared_columns, source_root
-from curate.recipes.reference import Reference, references_of
+from curate.recipes.reference import Against, Reference, references_of
 from curate.store import Store
 from transforms.benchmark_items import Benchmark
 from transforms.contamination import Decontaminate
@@ -126,7 +126,7 @@ class CutRepeats:
     inputs: tuple[Dataset, ...]
     what: RepeatedParts | RepeatedSpans
     prefer: tuple[str, ...]
-    against: Reference | None
+    against: Against
     max_removed: tuple[tuple[str, str], ...] = added_field(default=(), metadata=KEYED_IF_GIVEN)  # of characters
 
     version = 1
@@ -140,7 +140,7 @@ class DropEqual:
     column: str
     form: URLForm | None
     prefer: tuple[str, ...]
-    against: Reference | None
+    against: Against
     max_removed: tuple[tuple[str, str], ...] = added_field(default=(), metadata=KEYED_IF_GIVEN)  # of documents
 
     version = 1

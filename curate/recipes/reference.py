@@ -47,15 +47,25 @@ class Reference:
         return found
 
 
-def frozen_shards(references: Sequence[Reference]) -> tuple[tuple[Frozen, ...], tuple[int, ...]]:
-    """Return the shards of `references` that hold anything, and how many documents each has.
+def frozen_shards(references: Sequence[Reference], count: str = "bytes") -> tuple[tuple[Frozen, ...], tuple[int, ...]]:
+    """Return the shards of `references` that hold anything, and how large each is: "rows" or "bytes".
 
     Raises:
         ConfigurationError: one is not what it was when the recipe was called.
     """
     made = [(each, shard) for each in references for shard in each.dataset.kept_shards()]
     shards = tuple(Frozen(each.store, shard["key"], each.name) for each, shard in made)
-    return shards, tuple(shard["rows"] for _, shard in made)
+    return shards, tuple(shard[count] for _, shard in made)
+
+
+Against = Reference | tuple[Reference, ...] | None
+"""What an operation is held against: as one, where it is one, which its key is made of."""
+
+
+def against_of(against: Reference | Sequence[Reference] | None) -> Against:
+    """Return what a recipe gave as `against=` in the form that operations hold."""
+    found = references_of(against)
+    return found if len(found) > 1 else found[0] if found else None
 
 
 def references_of(against: Reference | Sequence[Reference] | None) -> tuple[Reference, ...]:

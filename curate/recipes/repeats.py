@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from curate.configuration import ConfigurationError
 from curate.recipes.graph import CutRepeats, Dataset, DropEqual, shares_of, sources_once
-from curate.recipes.reference import Reference
+from curate.recipes.reference import Reference, against_of, references_of
 from transforms.order_key import order_by
 from transforms.parts import PartUnit, RepeatedParts
 from transforms.substrings import RepeatedSpans
@@ -19,7 +19,7 @@ def deduplicate_parts(
     least: int = 20,
     more_than: int | None = None,
     prefer: Sequence[str] = ("source",),
-    against: Reference | None = None,
+    against: Reference | Sequence[Reference] | None = None,
     max_removed: Mapping[str, float] | None = None,
     name: str | None = None,
 ) -> Dataset:
@@ -34,7 +34,7 @@ def deduplicate_parts(
         least: code points that a part has at least; shorter ones always stay.
         more_than: drop every occurrence of what is seen more often than that, the first too, instead.
         prefer: whose lines stay, as in `deduplicate`.
-        against: a finished dataset that comes before all documents: what it has goes from them.
+        against: a finished dataset (`reference(…)`), or several, that come before all documents: what these have goes.
         max_removed: source → largest share of its characters that may go; more stops the run.
         name: of the stage.
 
@@ -53,7 +53,7 @@ def deduplicate_spans(
     *datasets: Dataset,
     words: int = 50,
     prefer: Sequence[str] = ("source",),
-    against: Reference | None = None,
+    against: Reference | Sequence[Reference] | None = None,
     max_removed: Mapping[str, float] | None = None,
     name: str | None = None,
 ) -> Dataset:
@@ -78,7 +78,7 @@ def deduplicate_urls(
     column: str = "url",
     without: Sequence[str] = TRACKING,
     prefer: Sequence[str] = ("source",),
-    against: Reference | None = None,
+    against: Reference | Sequence[Reference] | None = None,
     max_removed: Mapping[str, float] | None = None,
     name: str | None = None,
 ) -> Dataset:
@@ -91,7 +91,7 @@ def deduplicate_urls(
         column: of the URLs.
         without: parameters that do not count, lower case, "*" at the end for any ending.
         prefer: who stays, as in `deduplicate`.
-        against: a finished dataset that comes before all documents.
+        against: a finished dataset, or several, that come before all documents.
         max_removed: source → largest share of its documents that may go; more stops the run.
         name: of the stage.
 
@@ -105,7 +105,7 @@ def deduplicate_urls(
 
 def deduplicate_against(
     *datasets: Dataset,
-    against: Reference,
+    against: Reference | Sequence[Reference],
     prefer: Sequence[str] = ("source",),
     max_removed: Mapping[str, float] | None = None,
     name: str | None = None,
@@ -117,28 +117,28 @@ def deduplicate_against(
     Raises:
         ConfigurationError: no dataset, or a source that comes in twice.
     """
-    given = datasets, prefer, against, max_removed
-    return _equal("deduplicate_against", given, "text", None, name or f"against {against.name}")
+    given, names = (datasets, prefer, against, max_removed), [each.name for each in references_of(against)]
+    return _equal("deduplicate_against", given, "text", None, name or f"against {' '.join(names)}")
 
 
-Given = tuple[Sequence[Dataset], Sequence[str], Reference | None, Mapping[str, float] | None]
+Given = tuple[Sequence[Dataset], Sequence[str], Reference | Sequence[Reference] | None, Mapping[str, float] | None]
 """What all of these are given: datasets, `prefer`, `against` and `max_removed`."""
 
 
 def _cut(called: str, given: Given, what: RepeatedParts | RepeatedSpans, name: str) -> Dataset:
     datasets, prefer, against, max_removed = given
     shares = shares_of(max_removed, sources_once(called, datasets))
-    return Dataset(CutRepeats(tuple(datasets), what, _order(called, prefer), against, shares), name)
+    return Dataset(CutRepeats(tuple(datasets), what, _order(called, prefer), against_of(against), shares), name)
 
 
 def _equal(called: str, given: Given, column: str, form: URLForm | None, name: str) -> Dataset:
     datasets, prefer, against, max_removed = given
     shares = shares_of(max_removed, sources_once(called, datasets))
-    if against is not None and column not in against.columns:
+    if lacking := [each for each in references_of(against) if column not in each.columns]:
         raise ConfigurationError(
-            f"{called}(against={against.name!r}): it has no column {column!r}, only {against.columns}"
+            f"{called}(against={lacking[0].name!r}): it has no column {column!r}, only {lacking[0].columns}"
         )
-    return Dataset(DropEqual(tuple(datasets), column, form, _order(called, prefer), against, shares), name)
+    return Dataset(DropEqual(tuple(datasets), column, form, _order(called, prefer), against_of(against), shares), name)
 
 
 def _order(called: str, prefer: Sequence[str]) -> tuple[str, ...]:

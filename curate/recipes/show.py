@@ -11,6 +11,7 @@ from typing import Any
 from curate.recipes.cells import Cells, TrainedTokenizer
 from curate.recipes.graph import Apply, CutRepeats, Dataset, Deduplicate, DropEqual, Group, HoldOut, Join, Keep, Read
 from curate.recipes.models import FittedModel, models_in
+from curate.recipes.reference import references_of
 from transforms.exact import decimal_text
 from transforms.predicates import Both, Comparison, Either, IsIn, IsNull, Not, Predicate
 
@@ -130,7 +131,8 @@ def _wide(operation: Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqu
 
 
 def _repeats(operation: CutRepeats | DropEqual) -> str:
-    against = f" against {operation.against.name!r}" if operation.against else ""
+    names = ", ".join(repr(each.name) for each in references_of(operation.against))
+    against = f" against {names}" if names else ""
     preferring = f", preferring {', '.join(operation.prefer)}" if operation.prefer else ""
     preferring += "".join(f", at most {share} of {source}" for source, share in operation.max_removed)
     if isinstance(operation, CutRepeats):

@@ -13,8 +13,8 @@
     then
     apply     per shard       what stays, and the ledger
 
-Documents of the reference come before all others, and nothing of them comes out. The first occurrence of anything is
-never cut or dropped, so whatever goes is still there, in the outcome or in the reference. Memory: a batch with what is
+Documents of references come before all others, and nothing of them comes out. The first occurrence of anything is
+never cut or dropped, so whatever goes is still there, in the outcome or in a reference. Memory: a batch with what is
 found in it (of spans 100 bytes for each word that starts a window which may be elsewhere), and the buffers of exchange
 files.
 """
@@ -30,6 +30,7 @@ from curate.accounting.guard_rail import Unit, check_removed
 from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
 from curate.recipes.graph import CutRepeats, DropEqual
+from curate.recipes.reference import frozen_shards, references_of
 from curate.recipes.stages import WideStage
 from curate.regroup import Exchange, Regrouped, regroup
 from curate.repeated.apply import CutParts, CutSpans, DropEqualOnes, ToldUnit
@@ -86,9 +87,8 @@ class Repetition:
         """Return what is told of the documents, and the step that is told."""
         operation, schema = self.operation, made.plan.schema
         if isinstance(operation, DropEqual):
-            name = None if operation.against is None else operation.against.name
             reason = "equal text" if operation.form is None else "equal URL"
-            return made.equal(operation), Step(DROPPING, DropEqualOnes(DROPPING, reason, name, schema))
+            return made.equal(operation), Step(DROPPING, DropEqualOnes(DROPPING, reason, schema))
         if isinstance(operation.what, RepeatedParts):
             return made.parts(operation.what), Step("RepeatedParts", CutParts(operation.what, schema))
         spans = operation.what
@@ -96,15 +96,13 @@ class Repetition:
 
     def _plan(self) -> Plan:
         shards = [shard for dataset in self.inputs for shard in dataset.kept_shards()]
-        against = self.operation.against
-        frozen = [] if against is None else against.dataset.kept_shards()
-        size = sum(shard["bytes"] for shard in [*shards, *frozen])
+        frozen, sizes = frozen_shards(references_of(self.operation.against))
+        size = sum(shard["bytes"] for shard in shards) + sum(sizes)
         return Plan(
             self.engine.store,
             self.key,
             tuple(shard["key"] for shard in shards),
-            against,
-            tuple(shard["key"] for shard in frozen),
+            frozen,
             self.stage.sources,
             self.operation.prefer,
             self.stage.schema,

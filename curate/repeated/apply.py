@@ -114,11 +114,10 @@ class CutSpans:
 
 @dataclass(frozen=True, slots=True)
 class DropEqualOnes:
-    """Drops the documents of which a survivor is told, as `reason`; `reference` is what the frozen ones are called."""
+    """Drops the documents of which a survivor is told, as `reason`."""
 
     step: str
     reason: str
-    reference: str | None
     schema: pa.Schema
     version: ClassVar[int] = 1
     libraries: ClassVar[tuple[str, ...]] = ()
@@ -130,13 +129,13 @@ class DropEqualOnes:
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Drop what is told."""
         survivors, documents = _lists(batch, "survivor")
-        frozen = _lists(batch, "frozen")[0].to_pylist()
+        references = _lists(batch, "reference")[0].to_pylist()
         stays = np.ones(batch.num_rows, np.bool_)
         stays[documents.to_numpy()] = False
         ids = batch.column("id").take(documents).to_pylist()
         dropped = []
-        for identity, survivor, is_frozen in zip(ids, survivors.to_pylist(), frozen, strict=True):
-            evidence = {"survivor": survivor.hex(), **({"reference": self.reference} if is_frozen else {})}
+        for identity, survivor, reference in zip(ids, survivors.to_pylist(), references, strict=True):
+            evidence = {"survivor": survivor.hex(), **({} if reference is None else {"reference": reference})}
             row = {"id": identity, "transform": self.step, "reason": self.reason, "evidence": canonical_json(evidence)}
             dropped.append(row)
         return kept(batch.select(self.schema.names).filter(pa.array(stays)), dropped=dropped)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -94,8 +93,8 @@ class EqualJob:
                 digests, orders, refs = batch.columns
                 nothing = pa.repeat(pa.scalar(b"", pa.large_binary()), batch.num_rows)
                 equal = texts.find(digests, nothing, orders, refs.to_numpy())
-                goes, frozen = refs.to_numpy()[equal.rows], ~plan.are_documents(equal.keepers)
-                columns = [pa.array(goes), equal.ids, pa.array(np.asarray(frozen))]
+                goes = refs.to_numpy()[equal.rows]
+                columns = [pa.array(goes), equal.ids, plan.references_of(equal.keepers)]
                 rows = pa.RecordBatch.from_arrays(columns, schema=EQUAL).filter(pa.array(plan.are_documents(goes)))
                 collector.add(rows, plan.by_shard(rows.column("ref").to_numpy()))
             publish_files(self.store, item, self.name, {exchange.file: collector.finish()}, {})

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits
 from curate.parts import BATCH_BYTES, part_batches
-from curate.recipes.reference import Reference
+from curate.recipes.reference import Frozen
 from curate.regroup import Cursor, Exchange, Regrouped, memory_of
 from curate.running.jobs import Resources
 from curate.store import Store
@@ -54,8 +54,8 @@ SPANS_GONE: Final = pa.schema([_REF, _needed("start", pa.int64()), _needed("end"
 KEYED: Final = pa.schema([_DIGEST, _ORDER, _REF])
 """What documents are compared by."""
 
-EQUAL: Final = pa.schema([_REF, _needed("survivor", ID), _needed("frozen", pa.bool_())])
-"""Documents that go, who stays, and whether that one is of the reference."""
+EQUAL: Final = pa.schema([_REF, _needed("survivor", ID), pa.field("reference", pa.large_string())])
+"""Documents that go, who stays, and of which reference that one is, if of one."""
 
 SHARD_BITS: Final = 32
 ROWS_AT_ONCE: Final = 1 << 16
@@ -64,7 +64,7 @@ ROWS_AT_ONCE: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What every task knows: the shards of documents, those of the reference after them, and the keep order.
+    """What every task knows: the shards of documents, those of references after them, and the keep order.
 
     `size` is about how many bytes of text there are.
     """
@@ -72,8 +72,7 @@ class Plan:
     store: Store
     key: str
     shards: tuple[str, ...]
-    reference: Reference | None
-    frozen: tuple[str, ...]
+    frozen: tuple[Frozen, ...]
     sources: tuple[str, ...]
     prefer: tuple[str, ...]
     schema: pa.Schema
@@ -105,8 +104,14 @@ class Plan:
         return (refs >> SHARD_BITS) % self.shard_partitions
 
     def are_documents(self, refs: Refs) -> npt.NDArray[np.bool_]:
-        """Return which of `refs` are no documents of the reference."""
+        """Return which of `refs` are no documents of a reference."""
         return np.asarray(refs >> SHARD_BITS < len(self.shards))
+
+    def references_of(self, refs: Refs) -> pa.LargeStringArray:
+        """Return what the references are called that `refs` are in, null for those that are in none."""
+        names = pa.array([frozen.name for frozen in self.frozen], pa.large_string())
+        place = (refs >> SHARD_BITS) - len(self.shards)
+        return names.take(pa.array(place, mask=place < 0))
 
     def task_key(self, unit: int) -> str:
         """Return the key of an output shard."""
@@ -122,21 +127,19 @@ class Plan:
         return Exchange(self.store, key, name, f"{what}.exchange", schema, order, partitions, self.limits)
 
     def batches(self, shard: int, columns: Sequence[str] = ()) -> Iterator[tuple[pa.RecordBatch, Refs, pa.Array]]:
-        """Yield ids, texts and `columns` of a shard, with refs and keep order: the reference comes before all.
+        """Yield ids, texts and `columns` of a shard, with refs and keep order: references come before all.
 
         The same batches each time, so numbers within a batch can be handed from task to task.
         """
         first = shard << SHARD_BITS
-        frozen = shard >= len(self.shards)
-        store, key = self.store, "" if frozen else self.shards[shard]
-        if frozen and self.reference is not None:
-            store, key = self.reference.store, self.frozen[shard - len(self.shards)]
-        prefer = () if frozen else self.prefer
+        place = self.frozen[shard - len(self.shards)] if shard >= len(self.shards) else None
+        store, key = (self.store, self.shards[shard]) if place is None else (place.store, place.key)
+        prefer = () if place is not None else self.prefer
         ordering = [name.removeprefix("-") for name in prefer]
         there = [name for name in ("source", *ordering) if name in self.schema.names]
         for batch in part_batches(store, key, list(dict.fromkeys(["id", "text", *there, *columns])), self.schema):
             refs = np.arange(first, first + batch.num_rows, dtype=np.int64)
-            side = pa.scalar(b"\0" if frozen else b"\1", pa.large_binary())
+            side = pa.scalar(b"\1" if place is None else b"\0", pa.large_binary())
             orders = order_keys(batch, prefer, self.sources)
             yield batch, refs, pc.binary_join_element_wise(side, orders, pa.scalar(b"", pa.large_binary()))
             first += batch.num_rows
