@@ -37,6 +37,7 @@ from curate.recipes.repeats import (
     deduplicate_spans,
     deduplicate_urls,
 )
+from curate.recipes.semantic import deduplicate_semantic
 from transforms.predicates import field
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "deduplicate",
     "deduplicate_against",
     "deduplicate_parts",
+    "deduplicate_semantic",
     "deduplicate_spans",
     "deduplicate_urls",
     "field",

@@ -1,13 +1,13 @@
 """Documents that mean the same: of a cluster of vectors in keep order, those go that resemble one that stays.
 
 Source: Abbas et al. 2023, "SemDeDup: Data-efficient learning at web-scale through semantic deduplication", §3: clusters
-by k-means on embeddings, then within a cluster cosine similarity of all pairs, and of those above a threshold one stays.
+by k-means on embeddings, in a cluster cosine similarity of all pairs, and of those above a threshold one stays.
 Ambiguity settled: who stays (the paper: the one least like the centre of its cluster) is here the keep order of every
 other deduplication, and a document goes for a direct resemblance alone, never for a chain of others.
 
 `keep_unlike` applies the sequential rule: in keep order a document stays unless its cosine with one that stays reaches
-the threshold. `divided` cuts a cluster that is too large for that: by k-means again (`transforms.spherical_kmeans`), and
-where that divides nothing, into runs in keep order, each of which is compared with the first document of all.
+the threshold. `divided` cuts a cluster that is too large for that: by k-means again (`transforms.spherical_kmeans`),
+and where that divides nothing, into runs in keep order, each of which is compared with the first document of all.
 
 Invariants: vectors are int8, so products, squares and comparisons are exact: multiplied as float32 while every sum is
 below 2^24, else as float64; the same on any CPU. No row depends on batches.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as added_field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from curate.recipes.reference import Against, Reference, references_of
 from curate.store import Store
 from transforms.benchmark_items import Benchmark
 from transforms.contamination import Decontaminate
+from transforms.embedding import Embedder
 from transforms.minhash import MinHash
 from transforms.outcome import Transform
 from transforms.parts import RepeatedParts
@@ -147,10 +149,32 @@ class DropEqual:
 
 
 @dataclass(frozen=True, slots=True)
+class DropAlike:
+    """Documents go whose vector is as similar as `similarity` to that of one that stays; see `deduplicate_semantic`."""
+
+    inputs: tuple[Dataset, ...]
+    embedder: Embedder
+    similarity: Fraction
+    clusters: int | None
+    cap: int
+    prefer: tuple[str, ...]
+    against: Against
+    max_removed: tuple[tuple[str, str], ...]
+
+    version = 1
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """What holds of the outcome, as it stands in the manifest."""
+        where = "of this stage or a reference" if self.against else "of this stage"
+        return (f"each document dropped names a survivor {where} with cosine similarity at the threshold",)
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
     """Documents that a recipe describes. `name` names the stage that makes them real."""
 
-    operation: Read | Apply | Keep | Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual
+    operation: Read | Apply | Keep | Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual | DropAlike
     name: str
 
     def apply(self, *transforms: Transform, name: str | None = None) -> Dataset:
@@ -237,7 +261,7 @@ class Dataset:
         """The datasets that this one is made from."""
         if isinstance(self.operation, Read):
             return ()
-        if isinstance(self.operation, (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual)):
+        if isinstance(self.operation, (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, DropAlike)):
             return self.operation.inputs
         return (self.operation.input,)
 

@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from curate.recipes.cells import Cells, TrainedTokenizer
-from curate.recipes.graph import Apply, CutRepeats, Dataset, Deduplicate, DropEqual, Group, HoldOut, Join, Keep, Read
+from curate.recipes.graph import (
+    Apply,
+    CutRepeats,
+    Dataset,
+    Deduplicate,
+    DropAlike,
+    DropEqual,
+    Group,
+    HoldOut,
+    Join,
+    Keep,
+    Read,
+)
 from curate.recipes.models import FittedModel, models_in
 from curate.recipes.reference import references_of
 from transforms.exact import decimal_text
@@ -107,8 +119,8 @@ class _Tree:
                 yield from self.lines(parent, indent + "    ")
 
 
-def _wide(operation: Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual) -> str:
-    if isinstance(operation, (CutRepeats, DropEqual)):
+def _wide(operation: Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual | DropAlike) -> str:
+    if isinstance(operation, (CutRepeats, DropEqual, DropAlike)):
         return _repeats(operation)
     if isinstance(operation, Group):
         return f"group by {operation.by}" + (f", ordered by {', '.join(operation.order)}" if operation.order else "")
@@ -130,13 +142,17 @@ def _wide(operation: Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqu
     return f"{verb} {method}{within}, preferring {', '.join(operation.prefer)}{limits}{more}"
 
 
-def _repeats(operation: CutRepeats | DropEqual) -> str:
+def _repeats(operation: CutRepeats | DropEqual | DropAlike) -> str:
     names = ", ".join(repr(each.name) for each in references_of(operation.against))
     against = f" against {names}" if names else ""
     preferring = f", preferring {', '.join(operation.prefer)}" if operation.prefer else ""
     preferring += "".join(f", at most {share} of {source}" for source, share in operation.max_removed)
     if isinstance(operation, CutRepeats):
         return f"cut {show(operation.what)}{against}{preferring}"
+    if isinstance(operation, DropAlike):
+        clusters = f"{operation.clusters:,} clusters" if operation.clusters else "clusters"
+        at = f"at cosine {decimal_text(operation.similarity)} in {clusters} of {show(operation.embedder)}"
+        return f"deduplicate semantically {at}{against}{preferring}"
     what = "texts" if operation.form is None else "URLs"
     return f"deduplicate equal {what} in {operation.column}{against}{preferring}"
 

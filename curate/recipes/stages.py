@@ -17,7 +17,19 @@ from curate.accounting.accountant import Step
 from curate.configuration import ConfigurationError, describe
 from curate.readers.reader import Reader
 from curate.recipes.cells import Cells, TrainedTokenizer
-from curate.recipes.graph import Apply, CutRepeats, Dataset, Deduplicate, DropEqual, Group, HoldOut, Join, Keep, Read
+from curate.recipes.graph import (
+    Apply,
+    CutRepeats,
+    Dataset,
+    Deduplicate,
+    DropAlike,
+    DropEqual,
+    Group,
+    HoldOut,
+    Join,
+    Keep,
+    Read,
+)
 from curate.recipes.models import FittedModel, models_in, with_models
 from curate.store import Store
 from curate.upkeep.compaction import Compact
@@ -61,7 +73,8 @@ class WideStage:
     forbids: frozenset[str]
 
 
-Wide = Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual | Compact | TrainedTokenizer | Cells | FittedModel
+Repeats = CutRepeats | DropEqual | DropAlike
+Wide = Deduplicate | HoldOut | Join | Group | Repeats | Compact | TrainedTokenizer | Cells | FittedModel
 Product = Dataset | TrainedTokenizer | Cells | FittedModel
 """What a recipe asks for: a dataset, a tokenizer, cells of tokens, or a model."""
 
@@ -74,12 +87,13 @@ VERBS: Final[Mapping[type, str]] = {
     Group: "group",
     CutRepeats: "cut repeats",
     DropEqual: "deduplicate by a column",
+    DropAlike: "deduplicate semantically",
     Compact: "compact",
     TrainedTokenizer: "train tokenizer",
     Cells: "tokenize",
     FittedModel: "fit a model",
 }
-MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, Compact)
+MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, DropAlike, Compact)
 """Dataset-wide operations whose outcome is a dataset."""
 
 NO_COLUMNS: Final = pa.schema([])
@@ -118,7 +132,7 @@ class _Compiler:
             return self._wide(dataset.name, dataset)
         if isinstance(dataset.operation, Join):
             return self._join(dataset, dataset.operation)
-        if isinstance(dataset.operation, (Deduplicate, HoldOut, Group, CutRepeats, DropEqual)):
+        if isinstance(dataset.operation, (Deduplicate, HoldOut, Group, CutRepeats, DropEqual, DropAlike)):
             return self._wide(dataset.name, dataset.operation)
         chain, origin = _chain(dataset)
         if not chain and not isinstance(origin.operation, Read):
@@ -352,7 +366,7 @@ def require_columns(name: str, operation: Wide, schema: pa.Schema) -> None:
         wanted = {operation.per}
     elif isinstance(operation, Group):
         wanted = {None, operation.by, *(column.removeprefix("-") for column in operation.order)} - {"length", "source"}
-    elif isinstance(operation, (CutRepeats, DropEqual)):
+    elif isinstance(operation, (CutRepeats, DropEqual, DropAlike)):
         wanted = {None, *(column.removeprefix("-") for column in operation.prefer)} - {"length", "source"}
         wanted |= {operation.column} if isinstance(operation, DropEqual) else set()
     elif isinstance(operation, Cells):
@@ -379,7 +393,7 @@ def describe_stage(stage: Stage) -> dict[str, Any]:
     """Return the configuration of `stage` as it stands in its manifest."""
     if isinstance(stage, WideStage):
         described = {"operation": VERBS[type(stage.operation)], **without_inputs(stage.operation)}
-        promises = stage.operation.promises if isinstance(stage.operation, Deduplicate) else ()
+        promises = stage.operation.promises if isinstance(stage.operation, (Deduplicate, DropAlike)) else ()
         return {**described, "promises": list(promises)} if promises else described
     reader = None if stage.reader is None else describe(stage.reader)
     return {"operation": "documents", "reader": reader, "steps": [_described_step(step) for step in stage.steps]}

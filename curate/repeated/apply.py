@@ -60,7 +60,7 @@ def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _lists(batch: pa.RecordBatch, name: str) -> tuple[pa.Array, pa.Array]:
+def told_lists(batch: pa.RecordBatch, name: str) -> tuple[pa.Array, pa.Array]:
     """Return what is told as `name`, of all documents, and which of them each value is about."""
     column = batch.column(BESIDE + name)
     return column.flatten(), pc.list_parent_indices(column)
@@ -82,7 +82,7 @@ class CutParts:
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Cut what is told."""
         found = find_parts(batch.column("text"), self.parts)
-        places, documents = _lists(batch, "place")
+        places, documents = told_lists(batch, "place")
         goes = np.zeros(len(found.starts), np.bool_)
         goes[found.offsets[documents.to_numpy()] + places.to_numpy()] = True
         return cut_parts(batch.select(self.schema.names), found, goes, self.parts.reason)
@@ -104,9 +104,9 @@ class CutSpans:
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Cut what is told."""
         data, bounds = text_buffers(batch.column("text"))
-        starts, documents = _lists(batch, "start")
+        starts, documents = told_lists(batch, "start")
         owners = documents.to_numpy().astype(np.int64)
-        ends = _lists(batch, "end")[0].to_numpy()
+        ends = told_lists(batch, "end")[0].to_numpy()
         found = Windows(data, owners, bounds[owners] + starts.to_numpy(), bounds[owners] + ends)
         everything = np.ones(len(owners), np.bool_)
         return cut_spans(batch.select(self.schema.names), found, everything, self.spans)
@@ -128,8 +128,8 @@ class DropEqualOnes:
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Drop what is told."""
-        survivors, documents = _lists(batch, "survivor")
-        references = _lists(batch, "reference")[0].to_pylist()
+        survivors, documents = told_lists(batch, "survivor")
+        references = told_lists(batch, "reference")[0].to_pylist()
         stays = np.ones(batch.num_rows, np.bool_)
         stays[documents.to_numpy()] = False
         ids = batch.column("id").take(documents).to_pylist()

@@ -34,7 +34,7 @@ from curate.readers.parquet import check_columns
 from curate.readers.reader import Reader
 from curate.receipts import finished
 from curate.recipes.cells import Cells, TrainedTokenizer
-from curate.recipes.graph import CutRepeats, Deduplicate, DropEqual, Group, HoldOut, Join
+from curate.recipes.graph import CutRepeats, Deduplicate, DropAlike, DropEqual, Group, HoldOut, Join
 from curate.recipes.models import FittedModel, Fitting
 from curate.recipes.stages import (
     MAKES_DATASETS,
@@ -52,6 +52,7 @@ from curate.running.jobs import Item, Job, TaskError
 from curate.running.journal import Journal
 from curate.running.progress import Progress
 from curate.running.runners import Attempt, Runner
+from curate.semantic import SemanticDeduplication
 from curate.store import Store
 from curate.training import train
 from curate.upkeep.compaction import Compact, Compaction
@@ -205,13 +206,15 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
     if isinstance(operation, Compact):
         joined = Compaction(stage.name, operation, datasets[0], stage.schema, engine).run()
         return commit_dataset(engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, joined))
-    if isinstance(operation, (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual)):
+    if isinstance(operation, (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, DropAlike)):
         if isinstance(operation, Group):
             receipts, inner = Grouping(stage, operation, key, datasets, engine).run()
         elif isinstance(operation, Join):
             receipts, inner = Joining(stage, operation, key, datasets, engine).run()
         elif isinstance(operation, (CutRepeats, DropEqual)):
             receipts, inner = Repetition(stage, operation, key, datasets, engine).run()
+        elif isinstance(operation, DropAlike):
+            receipts, inner = SemanticDeduplication(stage, operation, key, datasets, engine).run()
         elif isinstance(operation, Deduplicate):
             deduplication = Deduplication(stage, operation, key, datasets, engine)
             engine.journal.estimate(stage.name, str(deduplication.estimate()))

@@ -19,13 +19,14 @@ from curate.accounting.kept import Kept
 from curate.accounting.samples import Samples
 from curate.digests import content_digest
 from curate.readers.chunks import build_rows
-from curate.recipes.graph import CutRepeats, Deduplicate, HoldOut
+from curate.recipes.graph import CutRepeats, Deduplicate, DropAlike, HoldOut
 from curate.recipes.models import FittedModel, models_in
 from curate.recipes.stages import DocumentStage, Stages, Wide, WideStage
 from transforms.add_columns import AddColumns
 from transforms.components import components
 from transforms.datatrove_steps import Datatrove
 from transforms.duplicates import split_buckets, survivors, text_digests
+from transforms.embedding import HashedTfidf, document_frequencies
 from transforms.hold_out import index_sets, nearest
 from transforms.kernels import cache_folder
 from transforms.minhash import MinHash, band_keys, first_bands, scoped_keys, sets_of, split_keys
@@ -143,6 +144,9 @@ def _warm_wide(operation: Wide) -> None:
         _warm_minhash(operation.method)
     elif isinstance(operation, CutRepeats):
         _warm_repeats(operation.what)
+    elif isinstance(operation, DropAlike) and isinstance(operation.embedder, HashedTfidf):
+        document_frequencies(pa.array([TEXT], pa.large_string()))
+        operation.embedder.embed(pa.array([TEXT], pa.large_string()))
     elif isinstance(operation, HoldOut) and operation.method is not None:
         sets = sets_of(pa.array([TEXT], pa.large_string()), operation.method)
         nearest(index_sets(sets, operation.method.ratio), sets)

@@ -88,6 +88,6 @@ def test_division_of_equal_rows_compares_each_with_the_first() -> None:
     parts = list(divided(vectors, 8))
     rows = [part.tolist() for part, _ in parts if len(part)]
     assert rows[0] == list(range(8)) and all(part[0] == 0 for part in rows)
-    assert sorted(set(sum(rows, []))) == list(range(25))
+    assert sorted({row for part in rows for row in part}) == list(range(25))
     together = {(min(a, b), max(a, b)) for part in rows for a in part for b in part if a != b}
     assert sum(given_up for _, given_up in parts) == 300 - len(together)
