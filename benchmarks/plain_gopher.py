@@ -42,15 +42,15 @@ def _first_failing(rules: Iterable[Rule]) -> str | None:
 
 
 def _quality(text: str, rules: GopherQuality) -> Iterator[Rule]:
-    spans = list(_spans(text))
-    words, lines = [text[start:end] for start, end in spans], [_trim(line) for line in _lines(text)]
+    spans = list(spans_of(text))
+    words, lines = [text[start:end] for start, end in spans], [trim(line) for line in lines_of(text)]
     count, characters = len(words), sum(map(len, words))
     lines = [line for line in lines if line]
     bulleted = sum(line.startswith(rules.bullets) for line in lines)
     ellipsis_lines = sum(line.endswith(("...", "…")) for line in lines)
     ellipses = text.count("…") + len(re.findall(r"\.{3,}", text))
     alphabetic = sum(any(ALPHABETIC[ord(character)] for character in word) for word in words)
-    stop_words = len({_fold(word) for word in words} & {_fold(word) for word in rules.stop_words})
+    stop_words = len({fold(word) for word in words} & {fold(word) for word in rules.stop_words})
     yield "too few words", count, 1, "≥", rules.min_words
     yield "too many words", count, 1, "≤", rules.max_words
     yield "words too short", characters, count, "≥", rules.min_mean_word_length
@@ -59,13 +59,13 @@ def _quality(text: str, rules: GopherQuality) -> Iterator[Rule]:
     yield "too many ellipses", ellipses, count, "≤", rules.max_ellipses_per_word
     yield "too many bulleted lines", bulleted, len(lines), "≤", rules.max_bulleted_lines
     yield "too many lines end with an ellipsis", ellipsis_lines, len(lines), "≤", rules.max_ellipsis_lines
-    tokens = count + _bare_symbols(text, spans)
+    tokens = count + bare_symbols(text, spans)
     yield "too few alphabetic words", alphabetic, tokens, "≥", rules.min_alphabetic_words
     yield "too few stop words", stop_words, 1, "≥", rules.min_stop_words
 
 
 def _repetition(text: str, rules: GopherRepetition) -> Iterator[Rule]:
-    lines, paragraphs = _items([_trim(line) for line in _lines(text)])
+    lines, paragraphs = _items([trim(line) for line in lines_of(text)])
     for kind, items, most, most_characters in (
         ("lines", lines, rules.max_duplicate_lines, rules.max_characters_in_duplicate_lines),
         ("paragraphs", paragraphs, rules.max_duplicate_paragraphs, rules.max_characters_in_duplicate_paragraphs),
@@ -79,7 +79,7 @@ def _repetition(text: str, rules: GopherRepetition) -> Iterator[Rule]:
             "≤",
             most_characters,
         )
-    words = [text[start:end] for start, end in _spans(text)]
+    words = [text[start:end] for start, end in spans_of(text)]
     total = sum(map(len, words))
     for n, threshold in rules.max_characters_in_top_grams:
         yield f"too many characters in the top {n}-gram", _top_gram(words, n), total, "≤", threshold
@@ -87,7 +87,7 @@ def _repetition(text: str, rules: GopherRepetition) -> Iterator[Rule]:
         yield f"too many characters in duplicate {n}-grams", _duplicate_grams(words, n), total, "≤", threshold
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
+def spans_of(text: str) -> Iterator[tuple[int, int]]:
     """Yield the first and the end of each word, in code points."""
     words = find_words(pa.array([text], pa.large_string()))
     raw, place, before = text.encode(), 0, 0
@@ -97,20 +97,23 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         yield first, place
 
 
-def _lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
+    """Return what stands between line breaks; behind the last one, too."""
     return re.split("\r\n|[\n\r\u2028\u2029]", text)
 
 
-def _trim(text: str) -> str:
+def trim(text: str) -> str:
+    """Return `text` without White_Space at both ends."""
     black = [place for place, character in enumerate(text) if not WHITESPACE[ord(character)]]
     return text[black[0] : black[-1] + 1] if black else ""
 
 
-def _fold(word: str) -> str:
+def fold(word: str) -> str:
+    """Return `word` as its hash sees it."""
     return "".join("'" if character == "\u2019" else chr(LOWER[ord(character)]) for character in word)
 
 
-def _bare_symbols(text: str, spans: list[tuple[int, int]]) -> int:
+def bare_symbols(text: str, spans: list[tuple[int, int]]) -> int:
     """Return how many runs between White_Space hold no word."""
     marked = [" " if WHITESPACE[ord(character)] else "s" for character in text]
     for start, end in spans:
@@ -137,7 +140,7 @@ def _characters(items: list[tuple[str, ...]]) -> int:
 
 def _grams(words: list[str], n: int) -> dict[tuple[str, ...], list[int]]:
     """Return where each n-gram occurs, of words in lower case."""
-    folded, places = [_fold(word) for word in words], dict[tuple[str, ...], list[int]]()
+    folded, places = [fold(word) for word in words], dict[tuple[str, ...], list[int]]()
     for place in range(len(words) - n + 1):
         places.setdefault(tuple(folded[place : place + n]), []).append(place)
     return places

@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = in_batches(urls, rule)
     hits, totals = Counter(made[row][0] for row in found), Counter(kind for kind, _ in made)
     rules = suffix_rules(suffix_file(), domains.suffix_digest, False)
-    bare = {kind: 0 for kind in KINDS}
+    bare = dict.fromkeys(KINDS, 0)
     for kind, url in made:
         host = place_of(url).partition("/")[0]
         below = host.split(".")

@@ -2,13 +2,17 @@
 
 from transforms.add_columns import AddColumns
 from transforms.benchmark_items import Benchmark
+from transforms.c4 import C4Documents, C4Lines, MC4Paragraphs
+from transforms.code_rules import CodeQuality, GeneratedCode
 from transforms.contamination import Decontaminate
 from transforms.datatrove_steps import Datatrove
 from transforms.decorators import add_columns, edit_text, keep_if
 from transforms.exact import exact
 from transforms.extraction import ExtractText
+from transforms.fineweb import FineWebQuality
 from transforms.fitted_filter import FittedFilter
-from transforms.gopher import ENGLISH, GERMAN, GopherQuality, GopherRepetition
+from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.gopher_stop_words import ENGLISH, GERMAN, STOP_WORDS
 from transforms.language import Language
 from transforms.minhash import MinHash
 from transforms.normalise import NormalizeText
@@ -16,6 +20,8 @@ from transforms.outcome import Outcome, SchemaError, Transform
 from transforms.paragraph_language import CutOtherLanguages, JudgeParagraphs, MainLanguageShare, ParagraphLanguages
 from transforms.pii import MaskPII
 from transforms.predicates import field
+from transforms.presets import by_language, c4, code, dclm_baseline, fineweb, gopher, gopher_quality, refinedweb
+from transforms.refinedweb import RefinedWebLines
 from transforms.sample import Sample
 from transforms.switch import Switch
 from transforms.templates import TemplateRule
@@ -29,25 +35,33 @@ from transforms.withdraw import WithdrawList
 __all__ = [
     "ENGLISH",
     "GERMAN",
+    "STOP_WORDS",
     "AddColumns",
     "Benchmark",
+    "C4Documents",
+    "C4Lines",
+    "CodeQuality",
     "CutOtherLanguages",
     "Datatrove",
     "Decontaminate",
     "EditText",
     "ExtractText",
+    "FineWebQuality",
     "FittedFilter",
+    "GeneratedCode",
     "GopherQuality",
     "GopherRepetition",
     "JudgeParagraphs",
     "KeepIf",
     "Language",
+    "MC4Paragraphs",
     "MainLanguageShare",
     "MaskPII",
     "MinHash",
     "NormalizeText",
     "Outcome",
     "ParagraphLanguages",
+    "RefinedWebLines",
     "Sample",
     "SchemaError",
     "Switch",
@@ -63,9 +77,17 @@ __all__ = [
     "WithdrawList",
     "WordList",
     "add_columns",
+    "by_language",
+    "c4",
+    "code",
     "datatrove_lists",
+    "dclm_baseline",
     "edit_text",
     "exact",
     "field",
+    "fineweb",
+    "gopher",
+    "gopher_quality",
     "keep_if",
+    "refinedweb",
 ]

@@ -15,13 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.outcome import DROPPED, EDITS, Outcome, Transform, nothing
-
-
-def name_of(transform: object) -> str:
-    """Return the name of a transform: its attribute `name` where it has one, else the name of its class."""
-    name = getattr(transform, "name", None)
-    return name if isinstance(name, str) else type(transform).__name__
+from transforms.outcome import DROPPED, EDITS, Outcome, Transform, name_of, nothing
+from transforms.sharing import Sharing
 
 
 def unique_names(transforms: Sequence[Transform]) -> list[str]:
@@ -44,8 +39,9 @@ def run_chain(transforms: Sequence[Transform], batch: pa.RecordBatch) -> Outcome
     dropped: list[pa.RecordBatch] = []
     edits: list[pa.RecordBatch] = []
     near: list[pa.RecordBatch] = []
+    shared = Sharing()
     for name, transform in zip(unique_names(transforms), transforms, strict=True):
-        outcome = transform.apply(batch)
+        outcome = shared.apply(transform, batch)
         batch = outcome.kept
         for parts, part in ((dropped, outcome.dropped), (edits, outcome.edits), (near, outcome.near)):
             parts.append(rename(part, name_of(transform), name))

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from transforms.chain import name_of
 from transforms.exact import Integers, Number, decimal_text, exact, product
-from transforms.outcome import DROPPED, Outcome, SchemaError, kept, nothing, require
+from transforms.outcome import DROPPED, Outcome, SchemaError, kept, name_of, nothing, require
 from transforms.schema import set_columns, with_columns
 
 Flags = npt.NDArray[np.bool_]
@@ -140,14 +139,7 @@ class Filter(ABC):
 
     def decide(self, batch: pa.RecordBatch, measures: list[Measure]) -> Outcome:
         """Return the outcome for `batch`, whose rows have these measures."""
-        failing = first_failing(measures, batch.num_rows)
-        passes = failing < 0
-        near = nearest(measures, passes)
-        return kept(
-            batch if passes.all() else batch.filter(pa.array(passes)),
-            dropped=_ledger(batch, name_of(self), measures, failing),
-            near=_ledger(batch, name_of(self), measures, near),
-        )
+        return decide(name_of(self), batch, measures, measures)
 
     def tag(self, prefix: str = "") -> Tag:
         """Return the transform that keeps every row and writes this filter's verdict and measures as columns.
@@ -208,6 +200,20 @@ class Tag:
             pa.field(f"{self.prefix}_reason", pa.large_string()),
             *(pa.field(f"{self.prefix}_{snake_case(name)}", MEASURED) for name in names),
         ]
+
+
+def decide(name: str, batch: pa.RecordBatch, measures: Sequence[Measure], nearing: Sequence[Measure]) -> Outcome:
+    """Return the outcome for `batch` of the transform `name`, by the measures of its rows.
+
+    `nearing` are the first of `measures`: those of which a row that is kept can be a near miss.
+    """
+    failing = first_failing(measures, batch.num_rows)
+    passes = failing < 0
+    return kept(
+        batch if passes.all() else batch.filter(pa.array(passes)),
+        dropped=_ledger(batch, name, measures, failing),
+        near=_ledger(batch, name, nearing, nearest(nearing, passes)),
+    )
 
 
 def _by_name(measures: Sequence[Measure]) -> dict[str, Measure]:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
+from transforms.kernels import kernel
 from transforms.line_hashes import LineHashes, hash_lines
 from transforms.lines import Lines, find_lines, trim
 from transforms.segmentation import Positions, Words, count_characters, find_words
@@ -60,3 +62,20 @@ class Findings:
     def line_hashes(self) -> LineHashes:
         """The hash of each line without White_Space at both ends."""
         return hash_lines(self.lines, self.trimmed, self.line_lengths)
+
+    @cached_property
+    def line_words(self) -> Positions:
+        """The words before each line, and all words: line l has the words line_words[l]:line_words[l + 1]."""
+        return _words_before(self.words.starts, self.lines.starts)
+
+
+@kernel
+def _words_before(words: Positions, lines: Positions) -> Positions:
+    before = np.empty(len(lines) + 1, np.int64)
+    word = np.int64(0)
+    for line in range(len(lines)):
+        while word < len(words) and words[word] < lines[line]:
+            word += 1
+        before[line] = word
+    before[len(lines)] = len(words)
+    return before

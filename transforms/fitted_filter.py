@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from transforms.chain import concatenate, in_row_order, name_of, positions_of
+from transforms.chain import concatenate, in_row_order, positions_of
 from transforms.exact import exact
 from transforms.filters import Bound, Filter, Measure
 from transforms.models import Model, model_path
-from transforms.outcome import DROPPED, EDITS, Outcome, require
+from transforms.outcome import DROPPED, EDITS, Outcome, name_of, require
 
 Bounds = Mapping[str, Mapping[str, str]]
 """Group → reason of a rule → its bound as a decimal."""

@@ -24,13 +24,8 @@ from transforms.counts import count_distinct, count_lines, count_words, hash_lis
 from transforms.exact import Integers, Number, exact
 from transforms.filters import Filter, Measure, at_least, at_most, rule
 from transforms.findings import Findings
+from transforms.gopher_stop_words import ENGLISH
 from transforms.repetition import LONGEST, find_duplicate_lines, find_duplicate_paragraphs, find_repeated_grams
-
-ENGLISH: Final = ("the", "be", "to", "of", "and", "that", "have", "with")
-"""The paper's stop words."""
-
-GERMAN: Final = ("der", "die", "das", "sein", "zu", "von", "und", "dass", "haben", "mit")
-"""The same words in German, the article in its three genders."""
 
 MEAN: Final = "mean word length"
 

@@ -56,7 +56,8 @@ def trim(data: Bytes, starts: Positions, ends: Positions) -> tuple[Positions, Po
 
 
 @kernel
-def _grown(array: Positions) -> Positions:
+def grown(array: Positions) -> Positions:
+    """Return `array` with room for as many more entries."""
     larger = np.empty(2 * len(array), np.int64)
     larger[: len(array)] = array
     return larger
@@ -74,7 +75,7 @@ def _find_lines(data: Bytes, bounds: Positions) -> Spans:
             start = position
             position, following = _line_end(data, position, end)
             if count == len(starts):
-                starts, ends = _grown(starts), _grown(ends)
+                starts, ends = grown(starts), grown(ends)
             starts[count], ends[count] = start, position
             count += 1
             position = following

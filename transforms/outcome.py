@@ -85,6 +85,12 @@ class Transform(Protocol):
         ...
 
 
+def name_of(transform: object) -> str:
+    """Return the name of a transform: its attribute `name` where it has one, else the name of its class."""
+    name = getattr(transform, "name", None)
+    return name if isinstance(name, str) else type(transform).__name__
+
+
 class SchemaError(ValueError):
     """A transform was applied to rows that lack a column it needs."""
 

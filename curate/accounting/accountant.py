@@ -21,9 +21,10 @@ from curate.accounting.ledger import LEDGER
 from curate.accounting.measures import Coded, Integers, Measures, coded, combined, measure
 from curate.accounting.samples import Samples, edit_excerpt, excerpt_of
 from curate.accounting.statistics import Statistics, add
-from transforms.chain import name_of, rename
-from transforms.outcome import Outcome, Transform
+from transforms.chain import rename
+from transforms.outcome import Outcome, Transform, name_of
 from transforms.pii import mask_excerpt, mask_excerpts
+from transforms.sharing import Sharing
 from transforms.text_columns import first_difference, ordered_places
 from transforms.withdraw import withholds
 
@@ -84,10 +85,10 @@ class Accountant:
     def run(self, batch: pa.RecordBatch, ordinals: Integers) -> Passed:
         """Return what the steps keep of `batch`, and the ledger rows of all steps."""
         ledger: list[LedgerPart] = []
-        measures = measure(batch)
+        measures, shared = measure(batch), Sharing()
         for index, step in enumerate(self.steps):
             with blaming(step.name, step.transform, batch):
-                outcome = _named(step, step.transform.apply(batch))
+                outcome = _named(step, shared.apply(step.transform, batch))
             flow = _Flow(step.name, index, batch, measures, outcome)
             flow.check()
             flow.count(self.statistics)

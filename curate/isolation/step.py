@@ -20,8 +20,8 @@ from curate.isolation.judging import Judge, row_of
 from curate.isolation.process import Fall
 from curate.isolation.replies import Part, joined
 from curate.isolation.trials import MOST, TURN, Trial
-from transforms.chain import in_row_order, name_of
-from transforms.outcome import DROPPED, Outcome, Transform, rows
+from transforms.chain import in_row_order
+from transforms.outcome import DROPPED, Outcome, Transform, name_of, rows
 
 
 @dataclass(frozen=True, slots=True)

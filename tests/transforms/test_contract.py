@@ -29,17 +29,22 @@ from curate.configuration import describe
 from tests.transforms.documents import batch_of
 from transforms.add_columns import AddColumns
 from transforms.benchmark_items import Benchmark
+from transforms.c4 import C4Documents, C4Lines, MC4Paragraphs
+from transforms.code_rules import CodeQuality, GeneratedCode
 from transforms.contamination import Decontaminate
 from transforms.datatrove_steps import Datatrove
 from transforms.extraction import ExtractText
+from transforms.fineweb import FineWebQuality
 from transforms.fitted_filter import FittedFilter
-from transforms.gopher import GERMAN, GopherQuality, GopherRepetition
+from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.gopher_stop_words import GERMAN
 from transforms.language import Language
 from transforms.language_model import default_model
 from transforms.normalise import NormalizeText
 from transforms.outcome import DROPPED, EDITS, Outcome, Transform, canonical_json
 from transforms.paragraph_language import CutOtherLanguages, MainLanguageShare, ParagraphLanguages
 from transforms.pii import MaskPII
+from transforms.refinedweb import RefinedWebLines
 from transforms.sample import Sample
 from transforms.schema import records
 from transforms.switch import Switch
@@ -146,6 +151,16 @@ MEMBERS: dict[str, Member] = {
     "GopherQuality.tag": Member(GopherQuality().tag(), batch_of),
     "GopherRepetition": Member(GopherRepetition(), batch_of),
     "GopherRepetition.tag": Member(GopherRepetition().tag(), batch_of),
+    "C4Lines": Member(C4Lines(), batch_of),
+    "C4Lines without end marks": Member(C4Lines(end_marks=None, min_words=2), batch_of),
+    "C4Lines.tag": Member(C4Lines().tag(), batch_of),
+    "C4Documents": Member(C4Documents(banned=("gates",)), batch_of),
+    "MC4Paragraphs": Member(MC4Paragraphs(min_lines=1, min_line_length=9), batch_of),
+    "FineWebQuality": Member(FineWebQuality(), batch_of),
+    "RefinedWebLines": Member(RefinedWebLines(), batch_of),
+    "RefinedWebLines of all texts": Member(RefinedWebLines(suffixes=("three",), max_removed_words=None), batch_of),
+    "CodeQuality": Member(CodeQuality(), batch_of),
+    "GeneratedCode": Member(GeneratedCode(), batch_of),
     "NormalizeText": Member(NormalizeText(), batch_of),
     "NormalizeText with caps": Member(NormalizeText(max_trailing_spaces=2, max_blank_lines=0), batch_of),
     "MaskPII": Member(MaskPII(), batch_of),
@@ -179,6 +194,16 @@ MEMBERS: dict[str, Member] = {
 }
 
 GOLDEN: dict[str, str] = {
+    "C4Lines": "1 24a42779f02c0585",
+    "C4Lines without end marks": "1 f085fa097122a83e",
+    "C4Lines.tag": "1 ea0aa14ad95ca5fb",
+    "C4Documents": "1 93e88677dd76e878",
+    "MC4Paragraphs": "1 54ce321d512f2b11",
+    "FineWebQuality": "1 8e712af7bc753c6f",
+    "RefinedWebLines": "1 b0bd0314cd28ee63",
+    "RefinedWebLines of all texts": "1 cf48e0e7edb2e1d1",
+    "CodeQuality": "1 89bef9182c6cd0e7",
+    "GeneratedCode": "1 59feccab6b52325a",
     "URLDenyList": "1 28c3232fc4858384",
     "URLDenyList.tag": "1 1bdc6a0200498d38",
     "URLAllowList": "1 a98e335d01c194e3",

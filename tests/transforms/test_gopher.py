@@ -7,7 +7,8 @@ import pytest
 
 from tests.transforms.documents import batch_of, kept_texts, reasons
 from transforms.filters import Filter, Measure
-from transforms.gopher import ENGLISH, GERMAN, GopherQuality, GopherRepetition
+from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.gopher_stop_words import ENGLISH, GERMAN
 
 SENTENCES = (
     "The harbour lay quiet in the morning and nobody had come to open the gates.",
