@@ -9,7 +9,7 @@ buckets by their hash. Words that touch ("中文", "ภาษา": scripts witho
 pairs too. A bucket weighs (1 + log2 of its count) × its rarity, in sixteenths; each weight is added, with a sign, to
 one place in each of eight blocks of the vector, chosen by the bucket's number: the sparse Johnson-Lindenstrauss
 projection of Kane & Nelson 2014 ("Sparser Johnson-Lindenstrauss Transforms", §3, block construction). The row is then
-scaled to its largest value. Rarity is log2 of documents / documents with the bucket, counted on a corpus
+scaled to its largest value. Rarity is log2 of documents (and one) / documents with the bucket, counted on a corpus
 (`document_frequencies`, `rarity_of`); without it every bucket weighs the same.
 
 Invariants: a row depends on its text and the fields alone; integers only: the same on any CPU.
@@ -160,7 +160,7 @@ def document_frequencies(texts: pa.LargeStringArray) -> Weights:
 
 
 def rarity_of(frequencies: Weights, documents: int, *, least: int = 0) -> Rarity:
-    """Return log2(documents / frequency) of each bucket in whole sixteenths; one that no document has counts as one.
+    """Return log2((documents + 1) / frequency) of each bucket in sixteenths; one that no document has counts as one.
 
     Args:
         frequencies: documents with each bucket.
@@ -168,7 +168,7 @@ def rarity_of(frequencies: Weights, documents: int, *, least: int = 0) -> Rarity
         least: a bucket in fewer documents weighs nothing: too rare to say anything.
     """
     values, places = np.unique(frequencies, return_inverse=True)
-    weights = [sixteenths(documents, max(value, 1)) if value >= least else 0 for value in values.tolist()]
+    weights = [sixteenths(documents + 1, max(value, 1)) if value >= least else 0 for value in values.tolist()]
     table = np.array(weights, "<u2")[places.reshape(-1)]
     return Rarity(table.tobytes(), documents)
 

@@ -93,8 +93,8 @@ def test_hashed_tfidf_with_rarity_equals_its_definition() -> None:
     counted = Counter(bucket for document in terms(TEXTS) for bucket in document)
     frequencies = document_frequencies(TEXTS)
     assert {int(b): int(frequencies[b]) for b in np.flatnonzero(frequencies)} == counted
-    weights = dict.fromkeys(range(BUCKETS), sixteenths(len(TEXTS), 1))
-    weights |= {bucket: sixteenths(len(TEXTS), count) for bucket, count in counted.items()}
+    weights = dict.fromkeys(range(BUCKETS), sixteenths(len(TEXTS) + 1, 1))
+    weights |= {bucket: sixteenths(len(TEXTS) + 1, count) for bucket, count in counted.items()}
     embedder = HashedTfidf().fitted(rarity_of(frequencies, len(TEXTS)))
     assert embedder.embed(TEXTS).tolist() == plain(TEXTS, 512, weights)
 
@@ -103,7 +103,7 @@ def test_rarity_of_too_rare_words_is_nothing() -> None:
     frequencies = np.zeros(BUCKETS, np.int64)
     frequencies[:4] = 1, 2, 4, 8
     weights = np.frombuffer(rarity_of(frequencies, 8, least=2).weights, "<u2")
-    assert weights[:5].tolist() == [0, 32, 16, 0, 0]
+    assert weights[:5].tolist() == [0, 34, 18, 2, 0]
 
 
 def test_embedding_of_any_slice_is_the_same() -> None:
