@@ -17,6 +17,7 @@ from curate.configuration import ConfigurationError
 from curate.fitting.classifier import train_classifier
 from curate.fitting.levels import fit_levels, fit_threshold, grade, keep_best
 from curate.fitting.thresholds import fit_thresholds
+from curate.fitting.topics import fit_topics
 from curate.readers.reader import Column
 from curate.recipes.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
 from curate.recipes.graph import (
@@ -60,6 +61,7 @@ __all__ = [
     "fit_levels",
     "fit_threshold",
     "fit_thresholds",
+    "fit_topics",
     "grade",
     "hold_out",
     "keep_best",

@@ -7,6 +7,7 @@ from transforms.code_rules import CodeQuality, GeneratedCode
 from transforms.contamination import Decontaminate
 from transforms.datatrove_steps import Datatrove
 from transforms.decorators import add_columns, edit_text, keep_if
+from transforms.embedding import Embedder, HashedTfidf
 from transforms.exact import exact
 from transforms.extraction import ExtractText
 from transforms.fineweb import FineWebQuality
@@ -26,6 +27,7 @@ from transforms.sample import Sample
 from transforms.switch import Switch
 from transforms.templates import TemplateRule
 from transforms.tokens import Tokenizer
+from transforms.topics import AssignTopic
 from transforms.url_lists import URLList, WordList
 from transforms.url_rules import URLAllowList, URLDenyList, URLDomain, URLWords, datatrove_lists
 from transforms.user_function import EditText, KeepIf
@@ -37,6 +39,7 @@ __all__ = [
     "GERMAN",
     "STOP_WORDS",
     "AddColumns",
+    "AssignTopic",
     "Benchmark",
     "C4Documents",
     "C4Lines",
@@ -45,12 +48,14 @@ __all__ = [
     "Datatrove",
     "Decontaminate",
     "EditText",
+    "Embedder",
     "ExtractText",
     "FineWebQuality",
     "FittedFilter",
     "GeneratedCode",
     "GopherQuality",
     "GopherRepetition",
+    "HashedTfidf",
     "JudgeParagraphs",
     "KeepIf",
     "Language",

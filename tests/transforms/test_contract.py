@@ -48,6 +48,7 @@ from transforms.refinedweb import RefinedWebLines
 from transforms.sample import Sample
 from transforms.schema import records
 from transforms.switch import Switch
+from transforms.topics import AssignTopic
 from transforms.url_lists import URLList, WordList
 from transforms.url_rules import URLAllowList, URLDenyList, URLDomain, URLWords
 from transforms.user_function import EditText, KeepIf
@@ -173,6 +174,7 @@ MEMBERS: dict[str, Member] = {
     "AddColumns": Member(AddColumns(counted, {"words": pa.int64()}, version=1), batch_of),
     "Datatrove filter": Member(Datatrove(RegexFilter("the")), batch_of),
     "Datatrove formatter": Member(Datatrove(SymbolLinesFormatter(symbols_to_remove=["…"])), batch_of),
+    "AssignTopic": Member(AssignTopic(Path(__file__).parent / "small_topics.model"), batch_of),
     "WithdrawList": Member(WithdrawList(Path(__file__).parent / "withdrawn.jsonl"), batch_of),
     "Languages of paragraphs": Member(ParagraphLanguages(), batch_of),
     "Languages cut": Member(CutOtherLanguages(), batch_of),
@@ -209,6 +211,7 @@ GOLDEN: dict[str, str] = {
     "URLAllowList": "1 a98e335d01c194e3",
     "URLWords": "1 a5de2bc5d75c7dbc",
     "URLDomain": "1 a11d5f7bfbb56e95",
+    "AssignTopic": "1 d82b455b6c4eed60",
     "WithdrawList": "1 4d460e967b3bd62c",
     "FittedFilter": "1 16a4ebc3945fccdf",
     "AddColumns": "1 194e6110f050421b",
