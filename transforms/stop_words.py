@@ -130,5 +130,7 @@ CHARACTERS: Final = frozenset(
 )
 """Characters of Chinese and Japanese that a telling pair of characters does not hold."""
 
-STOP_WORDS: Final = frozenset(word for words in _LISTS.values() for word in words.split())
+STOP_WORDS: Final = frozenset(
+    word for words in _LISTS.values() for line in words.split("\n") for word in line.split(" ") if word
+)
 """Folded words (lower case, plain apostrophes) that name no topic."""

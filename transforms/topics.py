@@ -15,7 +15,6 @@ import json
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
@@ -24,7 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.embedding import BUCKETS, Embedder, HashedTfidf, Rarity, directions
-from transforms.models import Model, model_path
+from transforms.fitted import FittedFile, LocalFile, file_of
+from transforms.models import Model
 from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.schema import set_columns, with_columns
 from transforms.spherical_kmeans import ONE, Nearest, Numbers, Rows, nearest, unit_rows
@@ -134,8 +134,9 @@ def _dimension(header: dict[str, Any]) -> int:
 
 
 @lru_cache(maxsize=8)
-def _loaded(path: Path, changed: int, embedder: Hashable) -> Topics:
-    return Topics.from_bytes(path.read_bytes(), cast("Embedder | None", embedder))
+def _loaded(file: Hashable, embedder: Hashable) -> Topics:
+    """Return the topics of a `FittedFile`, which its digest tells from others."""
+    return Topics.from_bytes(cast(FittedFile, file).read(), cast("Embedder | None", embedder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +147,14 @@ class AssignTopic:
     topics. Both are null for a text without words. Nothing is dropped.
 
     Args:
-        topics: what `fit_topics` gives, or the path of a `topics.model` that it made before.
+        topics: what `fit_topics` gives; or a `topics.model` that it made before, as a path, or with the digest that it
+            must have as a `LocalFile`.
         embedder: of the topics; None for the default one, or for that of `fit_topics`.
         column: name of the column; that of the margin has "_margin" behind it. Topics of two sizes can stand side by
             side, as `AssignTopic(fine, column="subtopic")`.
     """
 
-    topics: Model
+    topics: Model | LocalFile
     embedder: Embedder | None = None
     column: str = "topic"
 
@@ -183,19 +185,20 @@ class AssignTopic:
         """Ask the embedder whether it can work, and read the file of topics.
 
         Raises:
-            RuntimeError: not; the message has the remedy.
+            RuntimeError: not, or it is not there; the message has the remedy.
         """
         if (ready := getattr(self.embedder, "ready", None)) is not None:
             ready()
         try:
             self._read()
-        except (OSError, TopicsError) as error:
+        except TopicsError as error:
             raise RuntimeError(str(error)) from error
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Assign topics to the texts of `batch`.
 
         Raises:
+            FittedError: the file is not there, or another than was said.
             TopicsError: the file is none of topics, or was fitted with another embedder.
         """
         self.output_schema(batch.schema)
@@ -207,8 +210,7 @@ class AssignTopic:
         return kept(set_columns(batch, values))
 
     def _read(self) -> Topics:
-        path = model_path(self.topics, "AssignTopic")
-        return _loaded(path, path.stat().st_mtime_ns, cast(Hashable, self.embedder))
+        return _loaded(cast(Hashable, file_of(self.topics, "AssignTopic")), cast(Hashable, self.embedder))
 
 
 def _decimals(margins: Numbers, none: npt.NDArray[np.bool_]) -> pa.Array:
