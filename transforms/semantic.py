@@ -44,7 +44,7 @@ _MOST_GROUPS: Final = 64  # of one division
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Per row: the row that it goes for, or `STAYS`, and the cosine of both in 1 / `SCALE`; pairs that were compared."""
+    """Per row the row that it goes for, or `STAYS`, and their cosine in 1 / `SCALE`; how many pairs were compared."""
 
     keeper: Indices
     cosine: Indices

@@ -162,8 +162,9 @@ def _optouts(report: Report) -> Check:
 
 
 def _duplicates(report: Report) -> Iterator[Check]:
-    stages = [stage for stage in report.stages if stage.is_deduplication]
-    finding = f"{counted(len(stages), 'deduplication')}" if stages else "no stage removes duplicates"
+    stages = [stage for stage in report.stages if stage.is_deduplication or stage.cuts_repeats]
+    kinds = ", ".join(dict.fromkeys(str(stage.operation["operation"]) for stage in stages))
+    finding = f"{counted(len(stages), 'stage')}: {kinds}" if stages else "no stage removes duplicates"
     question = "Were duplicates looked for?"
     yield Check("deduplicated", question, verdict_of(not stages, Verdict.WARN), finding)
     counts = [stage.statistics.get("duplicates", {}) for stage in stages]

@@ -57,8 +57,13 @@ class StageView:
 
     @property
     def is_deduplication(self) -> bool:
-        """Whether the stage removes duplicates."""
-        return bool(self.operation.get("operation") == "deduplicate")
+        """Whether documents go for others that stay: equal or near texts, equal URLs, what means the same."""
+        return str(self.operation.get("operation", "")).startswith("deduplicate")
+
+    @property
+    def cuts_repeats(self) -> bool:
+        """Whether lines, paragraphs or spans go that are elsewhere."""
+        return bool(self.operation.get("operation") == "cut repeats")
 
     @property
     def holds_out(self) -> bool:

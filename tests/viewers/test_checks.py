@@ -60,6 +60,14 @@ def verdicts(report: Report) -> dict[str, Verdict]:
     return {check.id: check.verdict for check in check_report(report)}
 
 
+@pytest.mark.parametrize("kind", ["deduplicate", "deduplicate by a column", "deduplicate semantically", "cut repeats"])
+def test_checks_know_every_kind_of_deduplication(kind: str) -> None:
+    found = report(stage(manifest={"operation": {"operation": kind}}))
+    assert verdicts(found)["deduplicated"] is Verdict.PASS
+    assert kind in next(check.finding for check in check_report(found) if check.id == "deduplicated")
+    assert verdicts(report(stage()))["deduplicated"] is Verdict.WARN
+
+
 def test_checks_have_stable_ids_in_order() -> None:
     assert [check.id for check in check_report(result())] == IDS
     assert [check.id for check in check_report(report(stage()))] == IDS

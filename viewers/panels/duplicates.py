@@ -4,83 +4,75 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from curate.accounting.samples import PER_REASON
-from transforms.exact import decimal_text
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
+from viewers.comparisons import TONES, describe, reasons_of
 from viewers.flows import Flow, flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import counted, fixed, grouped, ratio, rounded, share
+from viewers.numbers import counted, grouped, ratio, share
 from viewers.panels.panel import Panel
 from viewers.sample_card import Excerpts, excerpt, origin
-from viewers.settings import decimal_of
 from viewers.tables import Mark, left_out, mark, table
 from viewers.visible import shortened
-
-REASONS: Final = ("empty text", "equal text", "near duplicate")
-TONES: Final = {"empty text": "structural", "equal text": "equal", "near duplicate": "dropped"}
 
 
 def duplicates(report: Report) -> Panel:
     """Return the panel."""
-    stages = [stage for stage in report.stages if stage.is_deduplication]
+    stages = [stage for stage in report.stages if stage.is_deduplication or stage.cuts_repeats]
     lede = (
         "Look for a source that loses a large part of itself, and read a pair: each document that goes has a partner "
-        "that stays in this stage, with their similarity computed over all shingles, not estimated."
+        "that stays in this stage or in an earlier dataset, with their similarity computed exactly, not estimated."
     )
     if not stages:
         body = element("p", "No stage of this recipe removes duplicates: equal texts may be there.", class_="note")
     else:
-        body = join(_stage(report, stage) for stage in stages)
+        body = join(_stage(report, stage, len(stages) > 1) for stage in stages)
     return Panel("duplicates", "Duplicates", lede, body)
 
 
-def _stage(report: Report, stage: StageView) -> Markup:
+def _stage(report: Report, stage: StageView, is_titled: bool) -> Markup:
     flows = [flow_of(stage, source) for source in report.sources if source in stage.sources]
-    title = element("h3", stage.title) if sum(s.is_deduplication for s in report.stages) > 1 else None
-    return join(
-        [
-            title,
-            element("p", describe(stage)),
-            _picture(flows),
-            _counts(stage, flows),
-            _pairs(stage),
-            _samples(report, stage),
-        ]
-    )
+    lead = [element("h3", stage.title) if is_titled else None, element("p", describe(stage))]
+    if stage.cuts_repeats:
+        return join([*lead, _cuts(stage, flows)])
+    tables = [_picture(stage, flows), _counts(stage, flows), _templates(stage), _pairs(stage)]
+    return join([*lead, *tables, _samples(report, stage)])
 
 
-def describe(stage: StageView) -> str:
-    """Return in words what is compared and who stays."""
-    fields = stage.operation.get("fields", {})
-    method = fields.get("method")
-    prefer = " then ".join(fields.get("prefer", []))
-    within = f"within each {fields['within']}" if fields.get("within") else "all with all"
-    stays = f"Who stays: by {prefer or 'text digest'} (“-” for larger first), then digest of the text, then id."
-    if not method:
-        return f"Equal texts are compared {within}; near duplicates are not looked for. {stays}"
-    of = method["fields"]
-    threshold = Fraction(decimal_of(of["threshold"]))
-    candidate = 1 - (1 - threshold ** of["rows"]) ** of["bands"]
-    chance = fixed(rounded(candidate.numerator, candidate.denominator, 4), 4)
-    measure = "Jaccard similarity" if of.get("measure", "jaccard") == "jaccard" else of["measure"]
-    stay = "one that stays" if fields.get("keep", 1) == 1 else f"{fields['keep']} that stay"
-    unit = of.get("unit", "word")
-    return (
-        f"Equal texts collapse first. Then MinHash over {unit} {of['ngram']}-grams in {of['bands']} bands of "
-        f"{of['rows']} rows proposes pairs {within}, and each pair is compared on its shingles: a document goes if its "
-        f"{measure} with {stay} is at least {decimal_text(threshold)}. A pair of that Jaccard similarity is "
-        f"proposed with probability {chance}. {stays}"
-    )
+def _cuts(stage: StageView, flows: list[Flow]) -> Markup:
+    bounds, rows = dict(stage.operation.get("fields", {}).get("max_removed", [])), []
+    for flow in flows[:ROWS]:
+        came, stays = sum(step.characters_in for step in flow.steps[:1]), flow.characters_out
+        cut, dropped = (sum(getattr(s, name) for s in flow.steps) for name in ("cut", "dropped_characters"))
+        bound = bounds.get(flow.source)
+        told = "–" if bound is None else shortened(str(bound))
+        numbers = [grouped(number) for number in (came, cut, dropped, stays)]
+        rows.append([shortened(flow.source), *numbers, share(came - stays, came), told])
+    columns = ("Source", "Characters in", "Cut", "In documents of which nothing is left", "Stay", "Removed", "Bound")
+    note = left_out(len(flows) - len(rows), "sources")
+    return join([table("What each source loses", Mark.EXACT, columns, rows), note])
+
+
+def _templates(stage: StageView) -> Markup | None:
+    counts = stage.statistics.get("templates")
+    if not counts:
+        return None
+    rows = [
+        [shortened(source), grouped(mine["documents"]), grouped(mine["shingles"])]
+        for source, mine in sorted(counts.items())[:ROWS]
+    ]
+    columns = ("Source", "Distinct texts", "Shingles that do not count")
+    note = left_out(len(counts) - len(rows), "sources")
+    return join([table("Templates, left out of every comparison", Mark.EXACT, columns, rows), note])
 
 
 def _counts(stage: StageView, flows: list[Flow]) -> Markup:
     bounds = dict(stage.operation.get("fields", {}).get("max_removed", []))
-    rows = []
+    rows, reasons = [], reasons_of(stage)
     for flow in flows[:ROWS]:
         counts = _by_reason(flow)
         came = flow.documents_in
@@ -89,34 +81,41 @@ def _counts(stage: StageView, flows: list[Flow]) -> Markup:
             [
                 shortened(flow.source),
                 grouped(came),
-                *(grouped(counts[reason]) for reason in REASONS),
+                *(grouped(counts.get(reason, 0)) for reason in reasons),
                 grouped(flow.documents_out),
                 share(came - flow.documents_out, came),
                 "–" if bound is None else shortened(str(bound)),
             ]
         )
-    columns = ("Source", "Documents in", *(reason.capitalize() for reason in REASONS), "Stay", "Removed", "Bound")
+    columns = (
+        "Source",
+        "Documents in",
+        *(reason[:1].upper() + reason[1:] for reason in reasons),
+        "Stay",
+        "Removed",
+        "Bound",
+    )
     note = left_out(len(flows) - len(rows), "sources")
     return join([table("What each source loses", Mark.EXACT, columns, rows), note])
 
 
 def _by_reason(flow: Flow) -> dict[str, int]:
-    counts = dict.fromkeys(REASONS, 0)
+    counts: dict[str, int] = {}
     for step in flow.steps:
         for drop in step.drops:
             counts[drop.reason] = counts.get(drop.reason, 0) + drop.documents
     return counts
 
 
-def _picture(flows: list[Flow]) -> Markup | None:
-    bars = []
+def _picture(stage: StageView, flows: list[Flow]) -> Markup | None:
+    bars, reasons = [], reasons_of(stage)
     for flow in flows[:ROWS]:
         counts = _by_reason(flow)
-        segments = [Segment(flow.documents_out, "kept"), *(Segment(counts[r], TONES[r]) for r in REASONS)]
+        segments = [Segment(flow.documents_out, "kept"), *(Segment(counts.get(r, 0), TONES[r]) for r in reasons)]
         bars.append(
             Bar(shortened(flow.source), segments, f"{grouped(flow.documents_in)} → {grouped(flow.documents_out)}")
         )
-    legend = [("kept", "stay"), *((TONES[reason], reason) for reason in REASONS)]
+    legend = [("kept", "stay"), *((TONES[reason], reason) for reason in reasons)]
     return chart("Documents into and out of the comparison", bars, legend)
 
 
@@ -125,13 +124,14 @@ def _pairs(stage: StageView) -> Markup | None:
     if not counts:
         return None
     compared = counts.get("compared", 0)
-    rows: list[list[Child]] = [
-        ["proposed: two texts share a bucket, each bucket counted", grouped(counts.get("proposed", 0)), "–"],
-        ["compared on their shingles, each pair once", grouped(compared), share(compared, compared)],
-        ["at or above the threshold", grouped(counts.get("edges", 0)), share(counts.get("edges", 0), compared)],
-        ["given up when a bucket was too large", grouped(counts.get("given_up", 0)), "–"],
-        ["buckets split because they were too large", grouped(counts.get("split_buckets", 0)), "–"],
+    told: list[tuple[str, str, Child]] = [
+        ("proposed", "proposed: two texts share a bucket, each bucket counted", "–"),
+        ("compared", "compared exactly", share(compared, compared)),
+        ("edges", "at or above the threshold", share(counts.get("edges", 0), compared)),
+        ("given_up", "given up when a bucket or cluster was too large", "–"),
+        ("split_buckets", "buckets split because they were too large", "–"),
     ]
+    rows: list[list[Child]] = [[what, grouped(counts[name]), of] for name, what, of in told if name in counts]
     return table("Pairs", Mark.EXACT, ("What", "Number", "of those compared"), rows)
 
 
@@ -159,8 +159,7 @@ def _pair(sample: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], exc
     header = element(
         "p",
         shortened(sample["reason"]),
-        f": {shortened(sample['measure'] or 'Jaccard similarity')} ",
-        element("b", similarity),
+        join([f": {shortened(sample['measure'])} ", element("b", similarity)]) if sample["measure"] else None,
         join([" · must be ", element("b", shortened(sample["threshold"]))]) if sample["threshold"] else None,
         class_="measure",
     )
