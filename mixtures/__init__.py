@@ -1,5 +1,6 @@
 """Mixtures: components, phases and weights compile to a plan; a loader replays it bit for bit. See docs/mixtures.md."""
 
+from mixtures.by_column import ByColumn
 from mixtures.cache import Cache
 from mixtures.errors import PlanError
 from mixtures.explain import Explanation, Location, Place, explain, locate
@@ -12,6 +13,7 @@ from mixtures.sequences import Chunks
 __all__ = [
     "AtMost",
     "Batch",
+    "ByColumn",
     "Cache",
     "Chunks",
     "Component",

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from curate.configuration import ConfigurationError
 from mixtures.batch_digest import batch_digest
+from mixtures.by_column import ByColumn
 from mixtures.cache import Cache
 from mixtures.cache_checks import check_caches, check_validation
 from mixtures.continuation import joined, require_past
@@ -37,12 +38,13 @@ class Phase:
     """A stretch of training with fixed weights.
 
     `tokens` is its length, padding included. `weights` are relative, by component; `others` is the weight of each
-    component that they do not name: without it, not naming one is an error, `others=0` leaves them out.
+    component that they do not name: without it, not naming one is an error, `others=0` leaves them out. `ByColumn`
+    weights all components by their sizes and by the columns that cells were made of.
     """
 
     name: str
     tokens: Number
-    weights: Mapping[str, Number]
+    weights: Mapping[str, Number] | ByColumn
     others: Number | None = None
 
     def __post_init__(self) -> None:
@@ -54,17 +56,24 @@ class Phase:
         if not self.name:
             raise ConfigurationError("a phase needs a name")
         whole(self.tokens, f"phase {self.name!r}: tokens")
+        if isinstance(self.weights, ByColumn):
+            if self.others is not None:
+                raise ConfigurationError(f"phase {self.name!r}: ByColumn weights all components: leave others= out")
+            return
         for name, weight in self.weights.items():
             exact(weight, f"phase {self.name!r}: the weight of {name!r}")
         if self.others is not None:
             exact(self.others, f"phase {self.name!r}: others")
 
-    def weights_of(self, names: list[str]) -> dict[str, Fraction]:
-        """Return the exact weight of each component of `names`.
+    def weights_of(self, tokens: Mapping[str, int]) -> dict[str, Fraction]:
+        """Return the exact weight of each component of `tokens`, component → size.
 
         Raises:
             ConfigurationError: a component is unknown or has no weight, or no weight is positive.
         """
+        if isinstance(self.weights, ByColumn):
+            return self.weights.weights_of(tokens, self.name)
+        names = list(tokens)
         unknown = sorted(set(self.weights) - set(names))
         if unknown:
             raise ConfigurationError(
@@ -139,12 +148,10 @@ class Mixture:
 
     def __str__(self) -> str:
         settings = f"{self.sequences}, {self.batch} in a batch, {self.repeats}, rare={self.rare!r}, seed {self.seed}"
-        lines = [f"mixture of {settings}"]
-        for phase in self.phases:
-            weights = ", ".join(f"{name} {weight}" for name, weight in phase.weights.items())
-            others = "" if phase.others is None else f", others {phase.others}"
-            lines.append(f"  {phase.name}: {whole(phase.tokens, 'tokens'):,} tokens of {weights}{others}")
-        return "\n".join(lines)
+        phases = (
+            f"  {phase.name}: {whole(phase.tokens, 'tokens'):,} tokens of {_shown(phase)}" for phase in self.phases
+        )
+        return "\n".join([f"mixture of {settings}", *phases])
 
     def compile(
         self, caches: Mapping[str, Cache], validation: Mapping[str, Cache] = NOTHING, past: Plan | None = None
@@ -191,8 +198,8 @@ class Mixture:
         }
 
     def _segments(self, components: Mapping[str, Component], past: Plan | None) -> tuple[Segment, ...]:
-        names = list(components)
-        requests = [self._request(phase, names) for phase in self.phases]
+        sizes = {name: component.tokens for name, component in components.items()}
+        requests = [self._request(phase, sizes) for phase in self.phases]
         drawn = {} if past is None else past.draws()
         caps = {}
         if self.repeats is not None and self.repeats.then == "redistribute":
@@ -211,9 +218,9 @@ class Mixture:
             for phase, request, count in zip(self.phases, requests, counts, strict=True)
         )
 
-    def _request(self, phase: Phase, names: list[str]) -> Request:
+    def _request(self, phase: Phase, sizes: Mapping[str, int]) -> Request:
         sequences = -(-whole(phase.tokens, "tokens") // self.sequences.length)
-        return Request(phase.name, -(-sequences // self.batch) * self.batch, phase.weights_of(names))
+        return Request(phase.name, -(-sequences // self.batch) * self.batch, phase.weights_of(sizes))
 
     def _stopped(self, plan: Plan, low: int) -> Plan:
         """Return `plan`, cut after the last step before a cap is exceeded if that is what `repeats` asks for.
@@ -234,6 +241,13 @@ class Mixture:
             middle = (low + high + 1) // 2
             low, high = (low, middle - 1) if over(middle) else (middle, high)
         return plan if low == plan.steps else replace(plan.truncate(low), earlier=plan.earlier)
+
+
+def _shown(phase: Phase) -> str:
+    if isinstance(phase.weights, ByColumn):
+        return str(phase.weights)
+    weights = ", ".join(f"{name} {weight}" for name, weight in phase.weights.items())
+    return weights if phase.others is None else f"{weights}, others {phase.others}".removeprefix(", ")
 
 
 def _integers(weights: Mapping[str, Fraction]) -> dict[str, int]:

@@ -23,7 +23,7 @@ from curate.recipes.stages import compile_stages
 from curate.run import Result, run
 from curate.upkeep.trace import replay, trace_token
 from curate.upkeep.verify import verify
-from mixtures import Chunks, Loader, Mixture, Phase, Plan
+from mixtures import ByColumn, Chunks, Loader, Mixture, Phase, Plan
 from tests.curate.corpus import ShuffledRunner, run_on, tasks, tree, write_lines
 from tests.road.corpus import run_road
 from tests.transforms.documents import batch_of
@@ -54,7 +54,13 @@ def outputs(root: Path) -> Outputs:
     topics = fit_topics(texts, 4, language="language", embedder=HashedTfidf(128))
     assigned = texts.apply(AssignTopic(topics), name="assign")
     cells = tokenize(assigned, train_tokenizer(texts, 400), by=("topic", "level"))
-    mixture = Mixture(cells, Phase("all", tokens=4000, weights={}, others=1), sequences=Chunks(16), batch=4, seed=1)
+    mixture = Mixture(
+        cells,
+        Phase("all", tokens=4000, weights=ByColumn(level={0: 0, 2: 2}, topic={None: 0})),
+        sequences=Chunks(16),
+        batch=4,
+        seed=1,
+    )
     return Outputs(mixture, topics=topics, documents=assigned, batches=[(0, 4)])
 
 
@@ -121,6 +127,11 @@ def test_cells_of_topic_and_level_are_mixed(made: Run) -> None:
     assert sum(name.startswith("topic=") for name in caches.cells) == len(caches.cells) == 13  # and the one without
     loader = Loader(Plan.load(made.result.folder / "plan.json", made.result.plan), caches.open())
     assert loader.batch(0).tokens.shape == (4, 16)
+    drawn = loader.plan.draws()
+    assert {name[-1] for name, count in drawn.items() if count} == {"1", "2"}
+    sizes = {cell: entry["tokens"] for cell, entry in caches.manifest["cells"].items()}
+    level = {n: [sum(of[cell] for cell in sizes if cell.endswith(n)) for of in (drawn, sizes)] for n in "12"}
+    assert level["2"][0] / level["1"][0] == pytest.approx(2 * level["2"][1] / level["1"][1], rel=0.05)
 
 
 def test_topics_of_a_corpus_cut_otherwise_are_the_same_file(made: Run, tmp_path: Path) -> None:
