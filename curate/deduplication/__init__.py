@@ -14,8 +14,8 @@
     resolve     per partition   equal texts of what goes      → by shard
     apply       per shard       what stays, and the ledger
 
-Arrows are exchanges (`curate.regroup`). Memory: tasks stream, whatever the size of shards and partitions, but for
-these: a bucket with its pairs in `candidates`, the edges in `decide` (228 bytes each), near duplicates of a partition
+Arrows are exchanges (`curate.regroup`). Memory: tasks stream, whatever the size of shards, partitions and buckets,
+but for these: the edges in `decide` (228 bytes each), near duplicates of a partition
 in `resolve`, what goes of a shard in `apply`.
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,22 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from curate.deduplication.buckets import bucket_pairs
 from curate.deduplication.plan import BANDS, PAIRS, SPAN, TEXTS, WANTED, Plan, Refs, cursor_of, not_empty
 from curate.deduplication.templates import left_out_of
 from curate.exchange import partition_of
 from curate.regroup import Exchange, Regrouped
 from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
-from transforms.duplicates import common_prefix, order_prefixes, split_buckets
+from transforms.duplicates import common_prefix, order_prefixes
 from transforms.minhash import band_keys, scoped_keys, split_keys
 from transforms.order_key import group_hashes
 from transforms.word_hashes import Hashes
-
-PAIRS_AT_ONCE: Final = 4 << 20
-"""Cost of the whole buckets that are paired at a time, in pairs: a constant of the format, as it decides on owners."""
-
-ROW_COST: Final = 4
-"""What a row costs that has few pairs."""
 
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -116,8 +110,7 @@ class BandsJob:
 class CandidatesJob:
     """Per partition of buckets: the pairs that share one, by pair.
 
-    Buckets stream by; one is held whole, with its pairs: 60 bytes a row and 40 a pair, at most `cap` / 2 pairs a row,
-    or `cap` / 32 + 2 where it is split.
+    Buckets stream by; what is held of one, and of its pairs, is bounded (`curate.deduplication.buckets`).
     """
 
     plan: Plan
@@ -139,40 +132,17 @@ class CandidatesJob:
         exchange, rows = pairs_exchange(self.plan), 0
         counts = dict.fromkeys(("proposed", "given_up", "split_buckets"), 0)
         with exchange.collect() as found:
-            for batch in whole_buckets(self.bands.batches(item.unit), self.plan.minhash.cap, PAIRS_AT_ONCE):
-                rows += batch.num_rows
-                bucket, split, order, refs = (batch.column(name).to_numpy() for name in BANDS.names)
-                pairs = split_buckets(bucket, split, order, refs, self.plan.minhash.cap)
+            for pairs in bucket_pairs(self.store, self.bands.batches(item.unit), self.plan.minhash.cap):
+                rows += pairs.rows
                 one = self.plan.are_documents(pairs.a)  # a < b, and the frozen ones come last: not both are frozen
                 a, b = pairs.a[one], pairs.b[one]
                 by_pair = partition_of(_pair_hash(a, b), exchange.partitions)
-                rows_of_pairs = [pa.array(column) for column in (a, b, owners(a, b))]
-                found.add(pa.RecordBatch.from_arrays(rows_of_pairs, schema=PAIRS), by_pair)
+                columns = [pa.array(column) for column in (a, b, owners(a, b))]
+                found.add(pa.RecordBatch.from_arrays(columns, schema=PAIRS), by_pair)
                 for name, count in zip(counts, (len(a), pairs.given_up, pairs.buckets), strict=True):
                     counts[name] += count
             publish_files(self.store, item, self.name, {exchange.file: found.finish()}, {"duplicates": counts})
         return rows
-
-
-def whole_buckets(batches: Iterator[pa.RecordBatch], cap: int, cost: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `batches`, which are ordered by bucket, in whole buckets that cost `cost` or little more.
-
-    Where it is cut follows from the rows alone, whatever their batches.
-    """
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        whole = pa.concat_batches([*held, batch])
-        buckets = whole.column("bucket").to_numpy()
-        ends = np.flatnonzero(buckets[1:] != buckets[:-1]) + 1  # of all but the last, which may go on
-        sizes = np.diff(ends, prepend=0)
-        costs = np.cumsum(sizes * np.maximum(ROW_COST, np.where(sizes > cap, cap // 32 + 2, sizes // 2)))
-        start = before = 0
-        while (last := int(np.searchsorted(costs, before + cost))) < len(costs):
-            yield whole.slice(start, int(ends[last]) - start)
-            start, before = int(ends[last]), int(costs[last])
-        held = [whole.slice(start)]
-    if held:
-        yield pa.concat_batches(held)
 
 
 def owners(a: Refs, b: Refs) -> Refs:
