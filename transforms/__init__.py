@@ -17,6 +17,7 @@ from transforms.gopher_stop_words import ENGLISH, GERMAN, STOP_WORDS
 from transforms.language import Language
 from transforms.minhash import MinHash
 from transforms.normalise import NormalizeText
+from transforms.optout import RespectOptOut
 from transforms.outcome import Outcome, SchemaError, Transform
 from transforms.paragraph_language import CutOtherLanguages, JudgeParagraphs, MainLanguageShare, ParagraphLanguages
 from transforms.pii import MaskPII
@@ -67,6 +68,7 @@ __all__ = [
     "Outcome",
     "ParagraphLanguages",
     "RefinedWebLines",
+    "RespectOptOut",
     "Sample",
     "SchemaError",
     "Switch",

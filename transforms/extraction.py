@@ -24,9 +24,10 @@ import pyarrow as pa
 
 from transforms.decoding import Decoded, decode
 from transforms.markup import Markup, measure_markup
+from transforms.optout import answers, page_signals, parse_signals, write_signals
 from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.page_licence import page_licence
-from transforms.schema import BASE, EXTRA, PAYLOAD, UNKNOWN, documents
+from transforms.schema import BASE, EXTRA, NOT_CHECKED, PAYLOAD, UNKNOWN, documents
 from transforms.unicode_shield import shield
 
 HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -37,6 +38,7 @@ _CONTROLS: Final = bytes(point for point in range(32) if point not in (9, 10, 12
 _BLANKS: Final = " \t\n\r\f\v\u00a0\u3000\ufeff\ufffd"
 _ENCODING: Final = pa.field("encoding", pa.large_string())
 _URL: Final = pa.field("url", pa.large_string())
+_SIGNALS: Final = pa.field("optout_signals", pa.large_string())
 
 Row = dict[str, Any]
 
@@ -55,12 +57,13 @@ class HtmlExtractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExtractText:
-    """Make documents of raw records (schema `records()`): decode, extract the main text, read a declared licence.
+    """Make documents of raw records (schema `records()`): decode, extract the main text, read licence and opt-outs.
 
     Drops, each with measure and bound where there is one: `media type`, `too large` (bytes, elements or nesting),
     `too deep`, `undecodable`, `empty extraction` (measure: visible characters of the page), `extractor raised`
     (evidence: type and message). Where the source says nothing of a licence, one that the page declares for itself is
-    taken, with basis "page".
+    taken, with basis "page". What header and page say of their use in training goes into `optout` and `optout_signals`
+    (`transforms.optout`).
 
     Attributes:
         extractor: "trafilatura" (F1 .96 on news pages), "resiliparse" (.92, about ten times as fast), or an object that
@@ -83,7 +86,7 @@ class ExtractText:
     max_nesting: int = 1_000_000
     max_undecodable: int = 50
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ("justext", "lxml", "lxml_html_clean", "resiliparse", "trafilatura")
     isolated: ClassVar[bool] = True
 
@@ -97,24 +100,24 @@ class ExtractText:
             raise ValueError(f"include={self.include!r}: {sorted(unknown)} is neither comments nor tables")
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the documents' schema: base columns, `encoding`, `url`, columns declared beyond `records()`, `extra`.
+        """Return the documents' schema: base columns, `encoding`, `url`, `optout_signals`, further ones, `extra`.
 
         Raises:
-            SchemaError: `payload`, `content_type`, `http_charset` or `url` is missing or has another type.
+            SchemaError: a column of raw records is missing or has another type.
         """
         require(schema, "ExtractText", **{field.name: field.type for field in PAYLOAD})
-        known = {*BASE.names, *PAYLOAD.names, _ENCODING.name, EXTRA.name}
-        return documents(_ENCODING, _URL, *(field for field in schema if field.name not in known))
+        known = {*BASE.names, *PAYLOAD.names, _ENCODING.name, _SIGNALS.name, EXTRA.name}
+        return documents(_ENCODING, _URL, _SIGNALS, *(field for field in schema if field.name not in known))
 
     def ready(self) -> None:
         """Extract a small page: loading the extractor and the kernels takes longer than most pages do."""
         page = {"payload": b"<p>ready</p>", "content_type": "text/html", "licence": UNKNOWN, "licence_basis": UNKNOWN}
-        self._document({**dict.fromkeys(_READ), **page}, [])
+        self._document({**dict.fromkeys(_READ), **page, "optout": NOT_CHECKED}, [])
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Extract each record of `batch`."""
         rows: list[int] = []
-        columns: dict[str, list[object]] = {"text": [], "encoding": [], "licence": [], "licence_basis": []}
+        columns: dict[str, list[object]] = {name: [] for name in _WRITTEN}
         dropped: list[Row] = []
         near: list[Row] = []
         for index, row in enumerate(batch.select(_READ).to_pylist()):
@@ -158,6 +161,7 @@ class ExtractText:
         near.extend(bound.row(row["id"]) for bound in bounds if bound.is_near())
         licence = page_licence(payload) if is_html and row["licence"] == UNKNOWN else None
         return {
+            **_optout(row, page_signals(decoded.text) if is_html else None, media_type),
             "text": text,
             "encoding": decoded.encoding,
             "licence": licence or row["licence"],
@@ -193,6 +197,14 @@ class ExtractText:
             return _drop(key, "extractor raised", evidence={"type": type(error).__name__, "message": message})
         text = _valid(text)
         return text if text.strip(_BLANKS) else _drop(key, "empty extraction", "visible characters", markup.visible)
+
+
+def _optout(row: Row, page: tuple[str, ...] | None, media_type: str) -> Row:
+    """Return the columns of opt-out: answers, and all signals; null where there was nowhere to look for any."""
+    header = None if row["optout_headers"] is None else parse_signals(row["optout_headers"])
+    looked = header is not None or page is not None
+    signals = write_signals([*(header or ()), *(page or ())]) if looked else None
+    return {"optout": {**row["optout"], **answers(header, page, media_type)}, "optout_signals": signals}
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,4 +295,5 @@ def _by_resiliparse(html: str, settings: ExtractText) -> str:
 
 
 _EXTRACTORS: Final[dict[str, _Extractor]] = {"trafilatura": _by_trafilatura, "resiliparse": _by_resiliparse}
-_READ: Final = ["id", "licence", "licence_basis", *PAYLOAD.names]
+_WRITTEN: Final = ("text", "encoding", "licence", "licence_basis", "optout", "optout_signals")
+_READ: Final = ["id", "licence", "licence_basis", "optout", *PAYLOAD.names]

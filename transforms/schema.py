@@ -69,6 +69,9 @@ PAYLOAD: Final = pa.schema(
         pa.field("content_type", pa.large_string()),  # media type of the HTTP header, lower case, no parameters
         pa.field("http_charset", pa.large_string()),  # charset parameter of the HTTP header
         pa.field("url", pa.large_string()),
+        pa.field(
+            "optout_headers", pa.large_string()
+        ),  # opt-out signals of the HTTP header; null: it has none to look at
     ]
 )
 """Columns of records that have bytes but no text yet. `ExtractText` turns `payload` into `text`, keeps `url`."""

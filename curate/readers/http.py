@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import brotli
 import zstandard
+
+from transforms.optout import header_signals
 
 MAX_HEADER: Final = 1 << 16
 """Longest HTTP header that is looked for, in bytes."""
@@ -53,11 +55,15 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The bytes of a page: `content_type` without parameters and `charset` in lower case, None where not told."""
+    """The bytes of a page: `content_type` without parameters and `charset` in lower case, None where not told.
+
+    `signals` are the opt-out signals of the HTTP header (`transforms.optout`), None where there is no header.
+    """
 
     payload: bytes
     content_type: str
     charset: str | None
+    signals: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,8 @@ def read_response(block: bytes, max_payload: int) -> Page | Refusal:
     if content_type is not None and content_type not in READABLE:
         return Refusal(RefusalReason.MEDIA_TYPE, content_type)
     decoded = decode_content(body, fields.get(b"content-encoding", []), max_payload)
-    return decoded if isinstance(decoded, Refusal) else read_payload(decoded, content_type, charset)
+    page = decoded if isinstance(decoded, Refusal) else read_payload(decoded, content_type, charset)
+    return page if isinstance(page, Refusal) else replace(page, signals=header_signals(fields))
 
 
 def read_payload(payload: bytes, content_type: str | None, charset: str | None) -> Page | Refusal:

@@ -81,7 +81,7 @@ class Reader:
     max_damaged: str = field(default="0.5", metadata={"key": False})
     listing: Path | None = field(default=None, metadata={"key": False})
 
-    version = 1  # raised when what a reader makes of some file changes
+    version = 2  # raised when what a reader makes of some file changes
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", source_root(self.root))

@@ -21,6 +21,7 @@ from curate.readers.gzip_members import Placed, begins_member, read_members
 from curate.readers.http import Page, Refusal, RefusalReason, media_type, read_payload, read_response
 from curate.readers.warc_framing import Frame, GapReason, Hole, begins_record, frame
 from curate.readers.window import Window
+from transforms.optout import write_signals
 
 MAX_RECORD_BYTES: Final = 64 << 20
 """Default bound of a record's block, and of its decoded payload."""
@@ -130,6 +131,7 @@ def _values(page: Page, fields: dict[bytes, bytes]) -> dict[str, object]:
         "content_type": page.content_type,
         "http_charset": page.charset,
         "url": url or None,
+        "optout_headers": None if page.signals is None else write_signals(page.signals),
         "crawled_at": milliseconds(fields.get(b"warc-date", b"").decode("ascii", "replace")),
     }
 

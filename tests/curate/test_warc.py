@@ -126,9 +126,19 @@ def test_response_becomes_a_record_with_its_columns() -> None:
             "content_type": "text/html",
             "http_charset": "iso-8859-2",
             "url": "http://example.org/7",
+            "optout_headers": "[]",
             "crawled_at": 1709209845000,
         },
     )
+
+
+def test_opt_out_signals_of_the_http_header_come_along() -> None:
+    header = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Robots-Tag: noai\r\nTDM-Reservation: 1\r\n\r\n<p>x</p>"
+    (event, _) = read(record(1, header))
+    assert isinstance(event, Read)
+    assert event.values["optout_headers"] == '["x-robots-tag: noai","tdm-reservation header: 1"]'
+    (event, _) = read(record(2, b"<p>x", "resource", "text/html"))
+    assert isinstance(event, Read) and event.values["optout_headers"] is None
 
 
 def test_records_of_each_kind_become_what_they_are() -> None:

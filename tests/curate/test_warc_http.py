@@ -35,7 +35,7 @@ def respond(body: bytes, *fields: str, status: str = "HTTP/1.1 200 OK", line: st
 @pytest.mark.parametrize("line", ["\r\n", "\n"])
 @pytest.mark.parametrize("status", ["HTTP/1.1 200 OK", "HTTP/1.0 200", "HTTP/2 200 ", "HTTP/1.1  200 Très bien"])
 def test_page_of_status_200_is_read_whatever_the_line_ends(line: str, status: str) -> None:
-    assert respond(HTML, status=status, line=line) == Page(HTML, "text/html", None)
+    assert respond(HTML, status=status, line=line) == Page(HTML, "text/html", None, ())
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_is_no_page_is_refused_with_a_reason(block: bytes, reason: str, det
     ],
 )
 def test_content_encodings_are_undone(body: bytes, coding: str) -> None:
-    assert respond(body, f"Content-Encoding: {coding}") == Page(HTML, "text/html", None)
+    assert respond(body, f"Content-Encoding: {coding}") == Page(HTML, "text/html", None, ())
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
@@ -188,4 +188,4 @@ def test_media_type_is_the_last_valid_one(values: list[bytes], expected: tuple[s
 
 @pytest.mark.parametrize("begin", [b"<!DOCTYPE HTML>", b"\n <html lang=x>", b"\xef\xbb\xbf<HEAD>", b"<!-- x -->"])
 def test_type_that_is_not_told_is_seen_in_the_bytes(begin: bytes) -> None:
-    assert read_response(response(begin + b"x"), 100) == Page(begin + b"x", "text/html", None)
+    assert read_response(response(begin + b"x"), 100) == Page(begin + b"x", "text/html", None, ())

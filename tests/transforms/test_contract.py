@@ -41,12 +41,13 @@ from transforms.gopher_stop_words import GERMAN
 from transforms.language import Language
 from transforms.language_model import default_model
 from transforms.normalise import NormalizeText
+from transforms.optout import RespectOptOut
 from transforms.outcome import DROPPED, EDITS, Outcome, Transform, canonical_json
 from transforms.paragraph_language import CutOtherLanguages, MainLanguageShare, ParagraphLanguages
 from transforms.pii import MaskPII
 from transforms.refinedweb import RefinedWebLines
 from transforms.sample import Sample
-from transforms.schema import records
+from transforms.schema import NOT_CHECKED, OPTOUT, records
 from transforms.switch import Switch
 from transforms.topics import AssignTopic
 from transforms.url_lists import URLList, WordList
@@ -116,6 +117,18 @@ def with_url(texts: list[str]) -> pa.RecordBatch:
     return batch_of(texts, {URL: [URLS[len(text) % len(URLS)] for text in texts]})
 
 
+OPTOUTS = ("yes", "no", "not checked")
+SIGNALS = ('["meta robots: noindex"]', None, "[]", '["tdm-reservation header: 1"]')
+
+
+def with_optout(texts: list[str]) -> pa.RecordBatch:
+    said = pa.field("optout_signals", pa.large_string())
+    batch = batch_of(texts, {said: [SIGNALS[len(text) % len(SIGNALS)] for text in texts]})
+    answers = [{**NOT_CHECKED, "tdm": OPTOUTS[len(text) % len(OPTOUTS)]} for text in texts]
+    place = batch.schema.get_field_index("optout")
+    return batch.set_column(place, batch.schema.field(place), pa.array(answers, OPTOUT))
+
+
 def records_of(texts: list[str]) -> pa.RecordBatch:
     """Pages of a paragraph each; every third is plain text."""
     batch = batch_of(texts, schema=records())
@@ -135,7 +148,9 @@ def records_of(texts: list[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
-CONSUMED = frozenset({"payload", "content_type", "http_charset", "licence", "licence_basis"})
+CONSUMED = frozenset(
+    {"payload", "content_type", "http_charset", "optout_headers", "optout", "licence", "licence_basis"}
+)
 """Columns that extraction makes text and the page's licence of."""
 
 HERE = Path(__file__).parent
@@ -184,6 +199,7 @@ MEMBERS: dict[str, Member] = {
     "URLAllowList": Member(URLAllowList(LISTED), with_url),
     "URLWords": Member(URLWords(WordList(Path(__file__).parent / "url_words.txt")), with_url),
     "URLDomain": Member(URLDomain(), with_url),
+    "RespectOptOut": Member(RespectOptOut(also=("noindex",)), with_optout),
     "Switch": Member(
         Switch(
             "language",
@@ -196,6 +212,7 @@ MEMBERS: dict[str, Member] = {
 }
 
 GOLDEN: dict[str, str] = {
+    "RespectOptOut": "1 2ef4c58e7c54236a",
     "C4Lines": "1 24a42779f02c0585",
     "C4Lines without end marks": "1 f085fa097122a83e",
     "C4Lines.tag": "1 ea0aa14ad95ca5fb",

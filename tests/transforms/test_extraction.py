@@ -75,6 +75,26 @@ def reasons(outcome: Outcome) -> list[tuple[str, str | None, int | None]]:
     return [(row["reason"], row["measure"], row["numerator"]) for row in outcome.dropped.to_pylist()]
 
 
+def test_opt_out_of_header_and_page_becomes_answers_and_signals() -> None:
+    reserved = PAGE.replace("<head>", '<head><meta name="tdm-reservation" content="1">')
+    assert reserved != PAGE
+    rows = extract(
+        {"payload": reserved, "optout_headers": "[]"},
+        {"payload": PAGE, "optout_headers": '["x-robots-tag: noai"]'},
+        {"payload": PAGE},
+        {"payload": b"Plain words.", "content_type": "text/plain", "optout_headers": "[]"},
+        {"payload": b"Plain words.", "content_type": "text/plain", "optout": {**NOT_CHECKED, "robots_txt": "yes"}},
+    ).kept.to_pylist()
+    found = [(*row["optout"].values(), row["optout_signals"]) for row in rows]
+    assert found == [
+        ("not checked", "no", "yes", '["tdm-reservation meta: 1"]'),
+        ("not checked", "yes", "no", '["x-robots-tag: noai"]'),
+        ("not checked", "not checked", "not checked", "[]"),
+        ("not checked", "no", "no", "[]"),
+        ("yes", "not checked", "not checked", None),
+    ]
+
+
 @pytest.mark.parametrize("extractor", EXTRACTORS)
 def test_page_becomes_a_document_with_its_main_text(extractor: str) -> None:
     (row,) = extract(PAGE, extractor=extractor).kept.to_pylist()
@@ -275,9 +295,8 @@ def test_measures_near_a_bound_are_told() -> None:
 
 def test_schema_keeps_declared_columns_and_misses_none() -> None:
     schema = ExtractText().output_schema(records().insert(8, pa.field("dump", pa.large_string())))
-    assert schema == documents(
-        pa.field("encoding", pa.large_string()), pa.field("url", pa.large_string()), pa.field("dump", pa.large_string())
-    )
+    names = ("encoding", "url", "optout_signals", "dump")
+    assert schema == documents(*(pa.field(name, pa.large_string()) for name in names))
     with pytest.raises(SchemaError, match="payload"):
         ExtractText().output_schema(documents())
 
@@ -305,8 +324,8 @@ TRICKY = (
     bytes(range(256)),
 )
 GOLDEN = {
-    "trafilatura": "1 d3e06224fde1159c",
-    "resiliparse": "1 9817a8e3e7680ef8",
+    "trafilatura": "2 d3e06224fde1159c",
+    "resiliparse": "2 9817a8e3e7680ef8",
 }
 """Digests of what becomes of `TRICKY`. One that changes under the lock file means: raise `ExtractText.version`."""
 
