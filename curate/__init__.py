@@ -18,6 +18,7 @@ from curate.fitting.classifier import train_classifier
 from curate.fitting.levels import fit_levels, fit_threshold, grade, keep_best
 from curate.fitting.thresholds import fit_thresholds
 from curate.fitting.topics import fit_topics
+from curate.judging import Judge
 from curate.readers.reader import Column
 from curate.recipes.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
 from curate.recipes.graph import (
@@ -46,6 +47,7 @@ __all__ = [
     "Column",
     "ConfigurationError",
     "Dataset",
+    "Judge",
     "Outputs",
     "Recipe",
     "Reference",

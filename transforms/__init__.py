@@ -11,10 +11,12 @@ from transforms.embedding import Embedder, HashedTfidf
 from transforms.exact import exact
 from transforms.extraction import ExtractText
 from transforms.fineweb import FineWebQuality
+from transforms.fitted import LocalFile
 from transforms.fitted_filter import FittedFilter
 from transforms.gopher import GopherQuality, GopherRepetition
 from transforms.gopher_stop_words import ENGLISH, GERMAN, STOP_WORDS
 from transforms.language import Language
+from transforms.learners import EmbeddedLinear, FastText, HashedLinear
 from transforms.minhash import MinHash
 from transforms.normalise import NormalizeText
 from transforms.optout import RespectOptOut
@@ -23,6 +25,7 @@ from transforms.paragraph_language import CutOtherLanguages, JudgeParagraphs, Ma
 from transforms.pii import MaskPII
 from transforms.predicates import field
 from transforms.presets import by_language, c4, code, dclm_baseline, fineweb, gopher, gopher_quality, refinedweb
+from transforms.quality import Level, Quality, ScoreAtLeast
 from transforms.refinedweb import RefinedWebLines
 from transforms.sample import Sample
 from transforms.switch import Switch
@@ -49,17 +52,22 @@ __all__ = [
     "Datatrove",
     "Decontaminate",
     "EditText",
+    "EmbeddedLinear",
     "Embedder",
     "ExtractText",
+    "FastText",
     "FineWebQuality",
     "FittedFilter",
     "GeneratedCode",
     "GopherQuality",
     "GopherRepetition",
+    "HashedLinear",
     "HashedTfidf",
     "JudgeParagraphs",
     "KeepIf",
     "Language",
+    "Level",
+    "LocalFile",
     "MC4Paragraphs",
     "MainLanguageShare",
     "MaskPII",
@@ -67,10 +75,12 @@ __all__ = [
     "NormalizeText",
     "Outcome",
     "ParagraphLanguages",
+    "Quality",
     "RefinedWebLines",
     "RespectOptOut",
     "Sample",
     "SchemaError",
+    "ScoreAtLeast",
     "Switch",
     "TemplateRule",
     "Tokenizer",

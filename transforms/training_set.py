@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +154,7 @@ def _near_duplicates(table: pa.Table, near: MinHash) -> Flags:
     goes = np.zeros(table.num_rows, np.bool_)
     for label in (NEGATIVE, POSITIVE):
         rows = np.flatnonzero(table.column("class").to_numpy() == label)
-        texts = joined_windows(table.column("windows").take(pa.array(rows)))
+        texts = joined_windows(table.take(pa.array(rows)))
         keys = band_keys(texts, near)
         documents = np.repeat(np.arange(len(rows)), keys.shape[1])
         order = table.column("key").to_numpy()[rows][documents]
@@ -166,10 +166,12 @@ def _near_duplicates(table: pa.Table, near: MinHash) -> Flags:
     return goes
 
 
-def joined_windows(windows: Any) -> pa.LargeStringArray:
-    """Return the windows of each document as one text."""
-    lists = windows.combine_chunks() if isinstance(windows, pa.ChunkedArray) else windows
-    return pa.array(["\n".join(parts) for parts in lists.to_pylist()], pa.large_string())
+def joined_windows(table: pa.Table) -> pa.LargeStringArray:
+    """Return the windows of each document as one text: the text itself where they are all of it."""
+    windows, sizes = (table.column(name).to_pylist() for name in ("windows", "characters"))
+    touch = [sum(map(len, parts)) == size for parts, size in zip(windows, sizes, strict=True)]
+    joined = [("" if whole else "\n").join(parts) for parts, whole in zip(windows, touch, strict=True)]
+    return pa.array(joined, pa.large_string())
 
 
 def _held_out(table: pa.Table, share: Fraction) -> Flags:

@@ -18,6 +18,7 @@ from curate.accounting.accountant import Accountant, Step
 from curate.accounting.kept import Kept
 from curate.accounting.samples import Samples
 from curate.digests import content_digest
+from curate.judging import Judge
 from curate.readers.chunks import build_rows
 from curate.recipes.graph import CutRepeats, Deduplicate, DropAlike, HoldOut
 from curate.recipes.models import FittedModel, models_in
@@ -43,7 +44,7 @@ TEXT = "The first of two lines that a kernel is compiled on.\nThe second line: 2
 PAGE = b"<html><body><article><p>" + TEXT.encode() + b"</p></article></body></html>"
 
 
-FOREIGN: Final = (AddColumns, Datatrove, EditText, KeepIf)
+FOREIGN: Final = (AddColumns, Datatrove, EditText, Judge, KeepIf)
 """Transforms that call what is not ours."""
 
 

@@ -45,6 +45,7 @@ from transforms.optout import RespectOptOut
 from transforms.outcome import DROPPED, EDITS, Outcome, Transform, canonical_json
 from transforms.paragraph_language import CutOtherLanguages, MainLanguageShare, ParagraphLanguages
 from transforms.pii import MaskPII
+from transforms.quality import Level, Quality, ScoreAtLeast, score_field
 from transforms.refinedweb import RefinedWebLines
 from transforms.sample import Sample
 from transforms.schema import NOT_CHECKED, OPTOUT, records
@@ -111,6 +112,10 @@ URLS = (
     "http://a.zz/",
 )
 LISTED = URLList(Path(__file__).parent / "listed_urls.txt")
+
+
+def with_score(texts: list[str]) -> pa.RecordBatch:
+    return batch_of(texts, {score_field("quality"): [None if not text else len(text) % 21 - 10 for text in texts]})
 
 
 def with_url(texts: list[str]) -> pa.RecordBatch:
@@ -186,6 +191,9 @@ MEMBERS: dict[str, Member] = {
     "Decontaminate": Member(Decontaminate(ITEMS), batch_of),
     "Decontaminate by cuts": Member(Decontaminate(ITEMS, action="cut"), batch_of),
     "FittedFilter": Member(FittedFilter(GopherQuality(), HERE / "thresholds.json", "language"), with_language),
+    "Quality": Member(Quality(HERE / "classifier.bin", levels=(-1000, 0, 1000)), batch_of),
+    "Level": Member(Level((-5, 0, 5)), with_score),
+    "ScoreAtLeast": Member(ScoreAtLeast(0), with_score),
     "AddColumns": Member(AddColumns(counted, {"words": pa.int64()}, version=1), batch_of),
     "Datatrove filter": Member(Datatrove(RegexFilter("the")), batch_of),
     "Datatrove formatter": Member(Datatrove(SymbolLinesFormatter(symbols_to_remove=["…"])), batch_of),
@@ -231,6 +239,9 @@ GOLDEN: dict[str, str] = {
     "AssignTopic": "1 d82b455b6c4eed60",
     "WithdrawList": "1 4d460e967b3bd62c",
     "FittedFilter": "1 16a4ebc3945fccdf",
+    "Quality": "1 eb96d89e95e8c96a",
+    "Level": "1 99cc4eb7f329bad2",
+    "ScoreAtLeast": "1 d36fb1bc7a7323c8",
     "AddColumns": "1 194e6110f050421b",
     "Decontaminate": "1 5ee7fbc188717a0c",
     "Decontaminate by cuts": "1 df3e0279f7e6da9a",
