@@ -16,6 +16,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Final
 
+from curate.commands.card import add_card
 from curate.commands.curve import add_curve
 from curate.commands.duplicates import add_duplicates
 from curate.commands.listing import add_list
@@ -109,6 +110,7 @@ def parser() -> argparse.ArgumentParser:
     add_quarantine(commands, _add)
     add_curve(commands, _add, last_result)
     add_duplicates(commands, _add, last_result)
+    add_card(commands, _add)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
     return top

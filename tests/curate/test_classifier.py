@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from curate import ConfigurationError, Outputs, grade, read_jsonl, train_classifier
 from curate.cluster.runner import RayRunner
+from curate.command_line import main
 from curate.fitting.classifier import AUTOMATIC
 from curate.recipes.graph import Dataset
 from curate.recipes.models import FittedModel
@@ -18,6 +20,7 @@ from curate.run import Result
 from curate.running.jobs import TaskError
 from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, run_on, tree, write_lines
+from transforms.fitted import LocalFile
 from transforms.learners import HashedLinear
 from transforms.quality import Quality
 
@@ -157,3 +160,30 @@ def test_settings_out_of_range_are_refused() -> None:
         with pytest.raises(ConfigurationError, match="train_classifier"):
             train_classifier(*sides, **wrong)
     assert train_classifier(raw, raw).fit.leave_out == AUTOMATIC  # type: ignore[attr-defined]
+
+
+def test_card_command_tells_all_and_saves_what_is_published(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["card", str(made.store)]) == 0
+    told = capsys.readouterr().out
+    assert "train classifier (" in told and "left-out source 'books': 24 positive" in told
+    assert "pooled             1.0000" in told and "within source      -" in told
+    assert "features that tell, negative" in told and "level 1: 20 documents, weight 20" in told
+    folder = tmp_path / "published"
+    assert main(["card", str(made.store), "--name", "train classifier", "--json", "--save", str(folder)]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    told_again = json.loads(line)
+    assert told_again == json.loads((folder / "card.json").read_bytes())
+    digest = made.result.models["model"].file("classifier.bin").digest
+    assert told_again["files"] == {"classifier.bin": digest}
+    LocalFile(folder / "classifier.bin", digest)
+
+
+def test_card_command_with_nothing_to_show_or_too_much_to_save_says_so(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["card", str(made.store), "--name", "none"]) != 0
+    assert "has no fitted model called 'none'" in capsys.readouterr().err
+    assert main(["card", str(made.store), "--save", str(tmp_path)]) != 0
+    assert "say which with --name" in capsys.readouterr().err
