@@ -174,14 +174,16 @@ def joined_windows(table: pa.Table) -> pa.LargeStringArray:
     return pa.array(joined, pa.large_string())
 
 
+def is_held_out(site: bytes, share: Fraction) -> bool:
+    """Return whether a site (or the text digest of a document without one) is among the `share` that judges."""
+    drawn = int.from_bytes(blake3(site, key=SITE_KEY).digest(8), "big")
+    return drawn * share.denominator < share.numerator << 64
+
+
 def _held_out(table: pa.Table, share: Fraction) -> Flags:
-    sites = table.column("site").to_pylist()
-    digests = table.column("digest").to_pylist()
-    drawn = [
-        int.from_bytes(blake3(digest if site is None else site.encode(), key=SITE_KEY).digest(8), "big")
-        for site, digest in zip(sites, digests, strict=True)
-    ]
-    return np.array([value * share.denominator < share.numerator << 64 for value in drawn], np.bool_)
+    named = zip(table.column("site").to_pylist(), table.column("digest").to_pylist(), strict=True)
+    sites = [digest if site is None else site.encode() for site, digest in named]
+    return np.array([is_held_out(site, share) for site in sites], np.bool_)
 
 
 def _over(table: pa.Table, documents: int) -> Flags:
