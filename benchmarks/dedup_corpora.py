@@ -2,8 +2,10 @@
 
 `passages` cuts ../shared/data/corpora/multidomain.parquet at paragraph borders into passages of 200 to 2,000 words, and
 adds copies with edits of known kinds. `speed_batches` yields these and the visible text of the 1,678 pages of
-../shared/data/extraction, again and again with words replaced, until the size asked for is reached. All choices are
-drawn from BLAKE3 of a seed and a counter, or from `mix`, so they depend on no library's generator.
+../shared/data/extraction, again and again with words replaced, until the size asked for is reached; of less than
+`WHOLE` bytes it takes fewer passages with all their copies, so that a small corpus repeats as much as a large one.
+`write_worlds` writes files that share no text, each with as many duplicates as the others. All choices are drawn from
+BLAKE3 of a seed and a counter, or from `mix`, so they depend on no library's generator.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ HEADER: Final = "Permission is granted to anyone to read this passage as long as
 SCHEMA: Final = pa.schema(
     [("id", pa.large_string()), ("text", pa.large_string()), ("of", pa.int64()), ("edit", pa.large_string())]
 )
+WHOLE: Final = 200_000_000
+"""Bytes of the speed corpus from which on it has all passages and pages."""
 
 
 @dataclass(slots=True)
@@ -89,7 +93,8 @@ def cut_into_passages(text: pa.LargeStringArray) -> list[str]:
 def passages(text: pa.LargeStringArray | None = None) -> pa.Table:
     """Return passages and edited copies (`SCHEMA`): `of` is the row of the passage that a copy was made of, else -1."""
     originals = cut_into_passages(texts_of(CORPUS) if text is None else text)
-    draw, copies = Draw("edits"), []
+    draw = Draw("edits")
+    copies: list[tuple[int, str, str]] = []
     for row, original in enumerate(originals):
         if draw.number() < 0.25:
             copies.extend((row, kind, copy) for kind, copy in _copies(original, draw))
@@ -155,15 +160,15 @@ def _replace(
                     content[place] = np.uint8(97 + drawn % np.uint64(26))
 
 
-def visible_texts() -> pa.LargeStringArray:
-    """Return the visible text of the pages of ../shared, without markup, those without text left out."""
+def visible_texts(every: int = 1) -> pa.LargeStringArray:
+    """Return the visible text of one page of `every` of ../shared, without markup, those without text left out."""
     from resiliparse.extract.html2text import extract_plain_text
     from resiliparse.parse.encoding import bytes_to_str, detect_encoding
 
     found = []
     for path in PAGES:
-        for page in pq.read_table(path, columns=["html"]).column("html").to_pylist():
-            content = bytes(page)
+        for page in pq.read_table(path, columns=["html"]).column("html")[::every]:
+            content = page.as_py()
             try:
                 html = content.decode()
             except UnicodeDecodeError:
@@ -172,14 +177,30 @@ def visible_texts() -> pa.LargeStringArray:
     return pa.array([text for text in found if text], pa.large_string())
 
 
-def speed_batches(size: int, rows: int = 2048) -> Iterator[pa.RecordBatch]:
-    """Yield documents ("id", "text") of `size` bytes or little more, in rounds over all texts.
+def thinned(table: pa.Table, every: int) -> pa.Table:
+    """Return one passage of `every` of those that `passages` returns, with all its copies."""
+    of = table.column("of").to_numpy()
+    family = np.where(of < 0, np.arange(len(of)), of)
+    return table.filter(pa.array(family % every == 0))
+
+
+def joined(*columns: pa.ChunkedArray) -> pa.LargeStringArray:
+    """Return columns one after the other as one array."""
+    return pa.concat_arrays([chunk for column in columns for chunk in column.chunks])
+
+
+def size_of(text: pa.LargeStringArray) -> int:
+    """Return the bytes of all texts."""
+    return int(pc.sum(pc.binary_length(text)).as_py() or 0)
+
+
+def speed_batches(table: pa.Table, size: int, rows: int = 2048) -> Iterator[pa.RecordBatch]:
+    """Yield documents ("id", "text") of `size` bytes or little more, in rounds over passages (`table`) and pages.
 
     Round 0 has all texts as they are; in later rounds each text draws how many of its words are others, up to 1 / 5.
     """
-    rounds = np.array([0.0, 1 / 200, 1 / 45, 1 / 15, 1 / 5])
-    chunks = [passages().column("text"), pa.chunked_array([visible_texts()])]
-    text = pa.concat_arrays([chunk for column in chunks for chunk in column.chunks])
+    rounds, every = np.array([0.0, 1 / 200, 1 / 45, 1 / 15, 1 / 5]), max(1, WHOLE // size)
+    text = joined(thinned(table, every).column("text"), pa.chunked_array([visible_texts(every)]))
     done, number = 0, 0
     while True:
         for first in range(0, len(text), rows):
@@ -190,19 +211,59 @@ def speed_batches(size: int, rows: int = 2048) -> Iterator[pa.RecordBatch]:
                 part = with_words_replaced(part, rounds[drawn % len(rounds)], seed)
             ids = pa.array([f"{number}/{first + row}" for row in range(len(part))], pa.large_string())
             yield pa.record_batch([ids, part], names=["id", "text"])
-            done += int(pc.sum(pc.binary_length(part)).as_py())
+            done += size_of(part)
             if done >= size:
                 return
         number += 1
 
 
-def write_speed_corpus(path: Path, size: int) -> tuple[int, int]:
-    """Write the speed corpus as one zstd Parquet file; return its documents and bytes of text."""
+def write_speed_corpus(path: Path, table: pa.Table, size: int) -> tuple[int, int]:
+    """Write the speed corpus of `table`, which `passages` returned, as one zstd Parquet file.
+
+    Returns its documents and bytes of text.
+    """
     documents, total = 0, 0
     schema = pa.schema([("id", pa.large_string()), ("text", pa.large_string())])
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in speed_batches(size):
+        for batch in speed_batches(table, size):
             writer.write_batch(batch)
             documents += batch.num_rows
-            total += int(pc.sum(pc.binary_length(batch.column("text"))).as_py())
+            total += size_of(batch.column("text"))
     return documents, total
+
+
+def write_worlds(folder: Path, table: pa.Table, size: int, worlds: int) -> tuple[int, int]:
+    """Write `worlds` files of passages and their copies, of about `size` bytes each; return documents and bytes of one.
+
+    In each world every word is another one of the same length, so that files share nothing and repeat as much within
+    themselves as the passages do: so many times the documents are so many times the work, but for what sorting costs.
+    """
+    text = joined(thinned(table, max(1, size_of(joined(table.column("text"))) // size)).column("text"))
+    folder.mkdir(parents=True)
+    for world in range(worlds):
+        ids = pa.array([f"{world}/{row}" for row in range(len(text))], pa.large_string())
+        made = pa.table({"id": ids, "text": in_world(text, world)})
+        pq.write_table(made, folder / f"{world:03d}.parquet", compression="zstd", row_group_size=2048)
+    return len(text), size_of(text)
+
+
+def in_world(text: pa.LargeStringArray, world: int) -> pa.LargeStringArray:
+    """Return `text` with each word replaced by letters of the same length in bytes: equal words by equal ones."""
+    words, (data, bounds) = find_words(text), text_buffers(text)
+    first = int(bounds[0])
+    content = data[first : int(bounds[-1])].copy()
+    _translate(content, words.starts - first, words.ends - first, np.uint64(world))
+    return pa.LargeStringArray.from_buffers(
+        len(text), pa.py_buffer(np.ascontiguousarray(bounds - first)), pa.py_buffer(content)
+    )
+
+
+@njit(cache=False)  # type: ignore[untyped-decorator]
+def _translate(content: Any, starts: Any, ends: Any, world: np.uint64) -> None:
+    for word in range(len(starts)):
+        drawn = mix(world + np.uint64(1))
+        for place in range(starts[word], ends[word]):
+            drawn = mix(drawn ^ np.uint64(content[place]))
+        for place in range(starts[word], ends[word]):
+            drawn = mix(drawn)
+            content[place] = np.uint8(97 + drawn % np.uint64(26))

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.dedup_corpora import write_speed_corpus
+from benchmarks.dedup_corpora import passages, write_speed_corpus
 from curate.datasets import Dataset
 from curate.recipes.graph import deduplicate, read_parquet
 from curate.recipes.recipe import Outputs
@@ -57,7 +57,7 @@ def measure(folder: Path, size: int) -> tuple[int, float, dict[str, float], dict
     """Return bytes of text, CPU seconds in all and by job, and what was counted."""
     corpus = folder / "in"
     corpus.mkdir()
-    _, total = write_speed_corpus(corpus / "speed.parquet", size)
+    _, total = write_speed_corpus(corpus / "speed.parquet", passages(), size)
     source = read_parquet(corpus, source="speed", columns={"key": "id"})
     stages = compile_stages(Outputs(deduplicate(source, method=MinHash())).products)
     warm(stages)
