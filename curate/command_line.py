@@ -25,6 +25,7 @@ from curate.commands.quarantine import add_isolation_options, add_quarantine, is
 from curate.commands.status import add_status
 from curate.commands.store import add_store_commands
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
+from curate.commands.templates import add_templates
 from curate.commands.tokens import add_commands
 from curate.configuration import ConfigurationError
 from curate.recipes.recipe import Outputs, Recipe, load_recipe, parse_pairs
@@ -111,6 +112,7 @@ def parser() -> argparse.ArgumentParser:
     add_curve(commands, _add, last_result)
     add_duplicates(commands, _add, last_result)
     add_card(commands, _add)
+    add_templates(commands, _add, last_result)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
     return top

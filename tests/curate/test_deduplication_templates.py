@@ -15,6 +15,7 @@ import pytest
 
 from curate import Dataset as Described
 from curate import Outputs, deduplicate, exchange, parts, read_jsonl
+from curate.commands.templates import show_templates
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.deduplication import templates as counting
@@ -106,6 +107,24 @@ def test_verified_pairs_are_compared_on_the_sets_that_signatures_see(tmp_path: P
     found = ledger(made)
     assert len(found) == 4 and {row["measure"] for row in found} == {"Jaccard similarity without templates"}
     assert (found[0]["numerator"], found[0]["denominator"]) == (len(a & b), len(a | b))
+
+
+def test_templates_command_shows_passages_and_hides_what_may_not_be_shown(
+    tmp_path: Path, sources: list[Described]
+) -> None:
+    code, web = sources
+    write_lines(tmp_path / "in" / "h" / "a.jsonl", [{"text": f"{HEADER} secret {n}"} for n in range(5)])
+    hidden = read_jsonl(tmp_path / "in" / "h", source="hidden", excerpts=False)
+    described = deduplicate(code, web, hidden, method=METHOD, without_templates=RULE)
+    lines = list(show_templates(run_on(Outputs(texts=described), tmp_path / "store"), count=1))
+    assert lines[0] == "deduplicate: shingles in more than 0.2 of a source's texts, 3 at least"
+    assert f"   in 30 texts: {HEADER} by" in lines
+    place = next(number for number, line in enumerate(lines) if line.startswith("── hidden"))
+    assert lines[place + 1] == "   (texts of this source may not be shown)"
+    assert lines[-1] == "── web: 0 shingles are templates, of 13 distinct texts"
+    plainly = run_on(Outputs(texts=deduplicate(web, method=METHOD)), tmp_path / "store")
+    with pytest.raises(ConfigurationError, match="no stage of this result leaves templates out"):
+        list(show_templates(plainly))
 
 
 def test_templates_do_not_depend_on_pieces_or_order(
