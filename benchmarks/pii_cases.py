@@ -111,7 +111,7 @@ def positives(draw: Draw) -> Iterator[Case]:
         ("email", "email", pii_data.email),
         ("ipv4", "ipv4", pii_data.ipv4),
         ("ipv6", "ipv6", pii_data.ipv6),
-        ("card", "card", pii_data.card),
+        ("payment_card", "card", pii_data.card),
         ("iban", "iban", pii_data.iban),
     )
     for kind, form, make in made:
@@ -248,7 +248,7 @@ def main(arguments: list[str] | None = None) -> int:
     for what, case, (kind, start, end) in mistakes[: options.mistakes]:
         print(f"{what} {kind} ({case.form}): {case.text.encode()[start:end].decode()!r} in {case.text!r}")
     for kind, counts in measured.items():
-        print(f"{kind:8} {counts.right:5} right {counts.wrong:4} wrong {counts.missed:4} missed")
+        print(f"{kind:13} {counts.right:5} right {counts.wrong:4} wrong {counts.missed:4} missed")
     if options.write:
         CARD.write_text(card_text(SEED, len(made), measured), "utf-8")
     ours, two, peers = rates(options.peers)

@@ -24,6 +24,7 @@ from viewers.panels.lineage import lineage
 from viewers.panels.loss import loss
 from viewers.panels.mixture import mixture
 from viewers.panels.panel import Panel
+from viewers.panels.personal import personal
 from viewers.panels.rights import rights
 from viewers.panels.samples import samples
 from viewers.panels.tokens import tokens
@@ -38,6 +39,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     samples,
     duplicates,
     contamination,
+    personal,
     hold_out,
     tokens,
     mixture,

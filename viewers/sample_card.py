@@ -31,7 +31,7 @@ SPACES: Final = str.maketrans({" ": "·", "\t": "→", "\n": "↵\n", "\xa0": "�
 
 ADDRESS: Final = 160
 EVIDENCE: Final = 400
-MASKS: Final = (MaskPII().email, MaskPII().ip)
+MASKS: Final = tuple(MaskPII().masks.values())
 """What stands for personal data in every excerpt (`transforms.pii.mask_excerpt`)."""
 
 _MASK: Final = re.compile("(" + "|".join(map(re.escape, MASKS)) + ")")

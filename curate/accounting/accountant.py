@@ -23,7 +23,7 @@ from curate.accounting.samples import Samples, edit_excerpt, excerpt_of
 from curate.accounting.statistics import Statistics, add
 from transforms.chain import rename
 from transforms.outcome import Outcome, Transform, name_of
-from transforms.pii import mask_excerpt, mask_excerpts
+from transforms.pii import mask_evidence, mask_evidences, mask_excerpt
 from transforms.sharing import Sharing
 from transforms.text_columns import first_difference, ordered_places
 from transforms.withdraw import withholds
@@ -237,7 +237,7 @@ class _Flow:
         given: dict[str, pa.Array] = {
             **{name: rows.column(name) for name in rows.schema.names},
             "kind": pa.repeat(pa.scalar(kind, pa.large_string()), count),
-            "evidence": mask_excerpts(rows.column("evidence")),
+            "evidence": mask_evidences(rows.column("evidence")),
             "source": self.batch.column("source").take(taken),
             "origin": self.batch.column("origin").take(taken),
             "characters": pa.array(self.before.characters[places]),
@@ -307,7 +307,7 @@ def sample_row(
         "origin": batch.column("origin")[position].as_py(),
         "url": None if url is None else mask_excerpt(url),
         **{name: values.get(name) for name in measured},
-        "evidence": None if values.get("evidence") is None else mask_excerpt(values["evidence"]),
+        "evidence": None if values.get("evidence") is None else mask_evidence(values["evidence"]),
         "characters": characters,
         "excerpt": shown[0],
         "after": shown[1],

@@ -23,6 +23,6 @@ def fineweb(root: str, dumps: str) -> Outputs:
             name=f"filter {name}",
         )
         unique = deduplicate(pages, method=MinHash.fineweb(), name=f"deduplicate {name}")
-        return unique.apply(MaskPII(), name=name)
+        return unique.apply(MaskPII.only("email", "ip"), name=name)
 
     return Outputs(**{name: dump(name) for name in dumps.split(",")})

@@ -253,7 +253,7 @@ GOLDEN: dict[str, str] = {
     "GopherRepetition.tag": "1 59db7ebfda752d3d",
     "NormalizeText": "1 a7f299319bc73e97",
     "NormalizeText with caps": "1 f528303346c4f915",
-    "MaskPII": "1 f5f82f1030faacee",
+    "MaskPII": "2 f5f82f1030faacee",
     "Where": "1 37870beece6e9aab",
     "KeepIf": "1 410a977cca2e8da5",
     "EditText": "1 599d3c1a58b1f154",

@@ -321,6 +321,7 @@ def test_report_without_documents_is_a_page() -> None:
         "Kept, dropped, near misses",
         "Duplicates",
         "Contamination",
+        "Personal data",
         "Hold-out",
         "Lineage",
     ]

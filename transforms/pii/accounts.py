@@ -74,7 +74,7 @@ def card(text: bytes, place: int) -> Found | None:
         return None
     if label(text, place) == "number" or is_beside_currency(text, place, match.end()):
         return None
-    return Found(place, match.end(), "card")
+    return Found(place, match.end(), "payment_card")
 
 
 def _stands_alone(text: bytes, place: int, match: re.Match[bytes]) -> bool:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-KINDS: Final = ("secret", "email", "iban", "card", "ip", "phone")
+KINDS: Final = ("secret", "email", "iban", "payment_card", "ip", "phone")
 """The kinds, in the order of precedence where spans overlap; also the names of the fields of `MaskPII`."""
 
 REASONS: Final = {
     "email": "e-mail",
     "phone": "phone number",
     "ip": "ip address",
-    "card": "payment card",
+    "payment_card": "payment card",
     "iban": "iban",
     "secret": "secret",
 }

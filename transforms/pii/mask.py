@@ -45,7 +45,7 @@ class MaskPII:
         email: the mask of e-mail addresses, ``<letters>``, or None.
         phone: the mask of telephone numbers.
         ip: the mask of public IPv4 and IPv6 addresses.
-        card: the mask of payment card numbers.
+        payment_card: the mask of payment card numbers.
         iban: the mask of international bank account numbers.
         secret: the mask of credentials: tokens, keys, passwords in URLs and assignments.
 
@@ -57,7 +57,7 @@ class MaskPII:
     email: str | None = "<email>"
     phone: str | None = "<phone>"
     ip: str | None = "<ip>"
-    card: str | None = "<card>"
+    payment_card: str | None = "<card>"
     iban: str | None = "<iban>"
     secret: str | None = "<secret>"
 

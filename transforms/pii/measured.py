@@ -36,7 +36,7 @@ class Measured:
 
 
 def measured() -> dict[str, Measured]:
-    """Return the card: kind ("card", "email", "iban", "ipv4", "ipv6", "phone", "secret") → counts."""
+    """Return the card: kind ("email", "iban", "ipv4", "ipv6", "payment_card", "phone", "secret") → counts."""
     kinds = json.loads(CARD.read_text("utf-8"))["kinds"]
     return {kind: Measured(**counts) for kind, counts in kinds.items()}
 

@@ -68,13 +68,13 @@ def test_apply_many_addresses_bounds_evidence_not_counts() -> None:
 
 
 def test_mask_own_words_are_used_and_none_leaves_a_kind() -> None:
-    mask = MaskPII(email="<mail>", phone=None, ip="<address>", card=None, iban=None, secret="<key>")
+    mask = MaskPII(email="<mail>", phone=None, ip="<address>", payment_card=None, iban=None, secret="<key>")
     (text,) = kept_texts(mask.apply(batch_of([MIXED])))
     assert text.startswith("é <mail>, tel 030 1234567 or <address>, 4111") and text.endswith("<key>")
 
 
 def test_mask_only_some_kinds_leaves_the_others() -> None:
-    assert MaskPII.only("email", "ip") == MaskPII(phone=None, card=None, iban=None, secret=None)
+    assert MaskPII.only("email", "ip") == MaskPII(phone=None, payment_card=None, iban=None, secret=None)
     assert MaskPII.only(*REASONS) == MaskPII()
     with pytest.raises(ValueError, match="no kind 'mail'; the kinds are email, phone, ip"):
         MaskPII.only("mail")
