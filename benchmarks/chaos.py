@@ -1,6 +1,6 @@
 """Chaos: runs that are killed, starved and moved about, resumed, and compared byte for byte with an undisturbed one.
 
-    python -m benchmarks.chaos [--size small|full] [--seed N] [--seconds S] [--every N] [--only PART …]
+    python -m benchmarks.chaos [--size tiny|small|full] [--seed N] [--seconds S] [--every N] [--only PART …]
 
 Parts, each over the reduced demo of `benchmarks.chaos_recipe`, which has every kind of stage:
 
@@ -59,6 +59,7 @@ class Size:
 
 
 SIZES: Final = {
+    "tiny": Size(Amount(1, 24), drivers=2, ray=2, nodes=1, disks=1, objects=2),
     "small": Size(Amount(2, 40), drivers=6, ray=3, nodes=2, disks=2, objects=5),
     "full": Size(Amount(3, 120), drivers=40, ray=25, nodes=10, disks=15, objects=40),
 }

@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 ROOT = Path(__file__).parents[1]
-IMPORT = re.compile(r"^from (transforms|mixtures)(\.[\w.]+)? import (.*)", re.MULTILINE)
+IMPORT = re.compile(r"^from (transforms|mixtures)(\.[\w.]+)? import (.*)", re.MULTILINE | re.ASCII)
 
 
 @cache
@@ -56,7 +56,7 @@ def _imported(module: str) -> list[str]:
     """Return the modules of ours that `module` imports by name. A package's own file holds no kernel."""
     found = []
     for package, below, names in IMPORT.findall(_source(module).decode()):
-        found += [package + below] if below else [f"{package}.{name.strip()}" for name in names.split(",")]
+        found += [package + below] if below else [f"{package}.{name}" for name in names.split(", ")]
     return [name for name in found if _source(name)]
 
 

@@ -24,7 +24,11 @@ ROOT = Path(__file__).parents[2]
 
 def chaos(*arguments: str) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.chaos", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=900
+        [sys.executable, "-m", "benchmarks.chaos", "--size", "tiny", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
     )
     assert done.returncode == 0, done.stdout + done.stderr[-5000:]
     return dict(json.loads(done.stdout.splitlines()[-1]))
@@ -32,14 +36,14 @@ def chaos(*arguments: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_run_killed_at_points_of_every_moment_ends_in_the_same_store() -> None:
-    report = chaos("--only", "points", "--every", "4", "--seed", "7")
-    assert report["ours"] == report["checks"]["points: killed"][0] >= 40
+    report = chaos("--only", "points", "--every", "7", "--seed", "7")
+    assert report["ours"] == report["checks"]["points: killed"][0] >= 20
 
 
 @pytest.mark.slow
 @pytest.mark.ray
 def test_run_on_ray_whose_driver_and_workers_are_killed_ends_in_the_same_store() -> None:
-    assert chaos("--only", "ray", "--seed", "3")["ours"] >= 2
+    assert chaos("--only", "ray", "--seed", "3")["ours"] >= 1
 
 
 @pytest.mark.slow
