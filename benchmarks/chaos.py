@@ -59,7 +59,7 @@ class Size:
 
 
 SIZES: Final = {
-    "tiny": Size(Amount(1, 24), drivers=2, ray=2, nodes=1, disks=1, objects=2),
+    "tiny": Size(Amount(1, 24), drivers=1, ray=1, nodes=1, disks=1, objects=2),
     "small": Size(Amount(2, 40), drivers=6, ray=3, nodes=2, disks=2, objects=5),
     "full": Size(Amount(3, 120), drivers=40, ray=25, nodes=10, disks=15, objects=40),
 }
