@@ -3,10 +3,10 @@
 Run `python -m benchmarks.language [--size small|full] [--data demo-data]` after `python -m examples.demo_data
 demo-data` and `curate fetch lid`. Three parts:
 
-- *the same answers, as fast*: documents of ../shared/data/corpora/multidomain.parquet (small: 1,000; or the pages,
-  where it is not there), their first 2,000 code points as one line each, given to fastText's own `predict` in one
-  list; then `Language` on the same documents as they are. Labels must be equal, all of them; how many equal those of
-  whole texts is shown. Rates are documents per CPU second, the best of three runs.
+- *the same answers, as fast*: documents of ../shared/data/corpora/multidomain.parquet (small: 1,000), their first
+  2,000 code points as one line each, given to fastText's own `predict` in one list; then `Language` on the same
+  documents as they are. Labels must be equal, all of them; how many equal those of whole texts is shown. Rates are
+  documents per CPU second, the best of three runs.
 - *precision and recall* per language of the demo's 954 pages (small: each fourth), read, extracted and normalised as
   the demo does, at the demo's threshold and at others. Labels: what a page declares of itself (`lang` of <html>,
   og:locale, content-language) where that is one language and lid.176 says the same (606 pages); the other 347 were
@@ -210,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = pages(crawl, part)
     texts = pq.read_table(CORPUS, columns=["text"]).column("text").to_pylist()[:: max(1, 5_689 // count)]
     ours = speed(texts[:count])
-    print("languages of {} pages, {} without a label".format(len(found), sum(page.truth is None for page in found)))
+    print(f"languages of {len(found)} pages, {sum(page.truth is None for page in found)} without a label")
     tables = {threshold: scores(found, float(threshold)) for threshold in THRESHOLDS}
     print(f"{'':10}{'pages':>6}" + "".join(f"{'P ≥ ' + t:>12}{'R':>7}" for t in THRESHOLDS))
     for name in tables["0"]:

@@ -40,11 +40,12 @@ from transforms import (
     MaskPII,
     MinHash,
     NormalizeText,
+    RespectOptOut,
     Switch,
 )
 
 PERMISSIVE = ("Apache-2.0", "BSD-3-Clause", "CC0-1.0", "MIT")
-LANGUAGES = {"en": 0.65, "de": 0.65, "fr": 0.65, "es": 0.65, "pl": 0.65, "ru": 0.65, "ja": 0.65}
+LANGUAGES = {"en": 0.5, "de": 0.5, "fr": 0.5, "es": 0.5, "pl": 0.5, "ru": 0.5, "ja": 0.5}
 
 
 @recipe
@@ -66,6 +67,7 @@ def demo(data: str = "demo-data") -> Outputs:
 
     web = read_warc(f"{data}/crawl", source="web").apply(
         ExtractText(),
+        RespectOptOut(),
         NormalizeText(),
         Language(LANGUAGES),
         Switch(

@@ -6,7 +6,18 @@
 """
 
 from curate import Outputs, deduplicate, read_warc, recipe
-from transforms import ExtractText, GopherQuality, GopherRepetition, Language, MaskPII, MinHash, NormalizeText
+from transforms import (
+    ExtractText,
+    GopherQuality,
+    GopherRepetition,
+    Language,
+    MaskPII,
+    MinHash,
+    NormalizeText,
+    URLDenyList,
+    URLWords,
+    datatrove_lists,
+)
 
 
 @recipe
@@ -15,6 +26,8 @@ def fineweb(root: str, dumps: str) -> Outputs:
 
     def dump(name: str):
         pages = read_warc(f"{root}/{name}", "**/*.warc.gz", source=name).apply(
+            URLDenyList(*datatrove_lists()),
+            URLWords.of_datatrove(),
             ExtractText(),
             NormalizeText(),
             Language({"en": 0.65}),
