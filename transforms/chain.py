@@ -98,6 +98,21 @@ def in_row_order(parts: Sequence[pa.RecordBatch], schema: pa.Schema, ids: pa.Arr
     return rows.take(pa.array(np.argsort(positions_of(ids, rows), kind="stable"), pa.int64()))
 
 
+def together(batch: pa.RecordBatch, outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the outcomes of selections of the rows of `batch`, at least one, as that of all of them, in its order."""
+    if len(outcomes) == 1:
+        return outcomes[0]
+    ids = batch.column("id")
+    rows = concatenate([outcome.kept for outcome in outcomes])
+    in_order = np.argsort(positions_of(ids, rows), kind="stable")
+    return Outcome(
+        rows.take(pa.array(in_order, pa.int64())),
+        in_row_order([outcome.dropped for outcome in outcomes], DROPPED, ids),
+        in_row_order([outcome.edits for outcome in outcomes], EDITS, ids),
+        in_row_order([outcome.near for outcome in outcomes], DROPPED, ids),
+    )
+
+
 def concatenate(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Return `batches` (at least one, of equal schemas) as one."""
     joined = pa.Table.from_batches(batches).combine_chunks().to_batches()

@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from transforms.chain import concatenate, in_row_order, positions_of
+from transforms.chain import together
 from transforms.exact import exact
 from transforms.filters import Bound, Filter, Measure
 from transforms.models import Model, model_path
-from transforms.outcome import DROPPED, EDITS, Outcome, name_of, require
+from transforms.outcome import Outcome, name_of, require
 
 Bounds = Mapping[str, Mapping[str, str]]
 """Group → reason of a rule → its bound as a decimal."""
@@ -68,17 +68,7 @@ class FittedFilter:
             rows = np.flatnonzero(groups == group)
             mine = [_bounded(measure.of(rows), bounds.get(group, {})) for measure in measures]
             outcomes.append(self.filter.decide(batch.take(pa.array(rows, pa.int64())), mine))
-        if len(outcomes) <= 1:
-            return outcomes[0] if outcomes else self.filter.decide(batch, measures)
-        ids = batch.column("id")
-        rows_kept = concatenate([outcome.kept for outcome in outcomes])
-        in_order = np.argsort(positions_of(ids, rows_kept), kind="stable")
-        return Outcome(
-            rows_kept.take(pa.array(in_order, pa.int64())),
-            in_row_order([outcome.dropped for outcome in outcomes], DROPPED, ids),
-            in_row_order([outcome.edits for outcome in outcomes], EDITS, ids),
-            in_row_order([outcome.near for outcome in outcomes], DROPPED, ids),
-        )
+        return together(batch, outcomes) if outcomes else self.filter.decide(batch, measures)
 
     def _bounds(self) -> Bounds:
         path = model_path(self.thresholds, f"FittedFilter({self.name})")

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from transforms.chain import together
 from transforms.classifier_training import mean_scores
 from transforms.embedding import Embedder
-from transforms.filters import Bound, Filter, Measure, at_least
+from transforms.filters import Filter, Measure, at_least
 from transforms.fitted import file_of
 from transforms.learners import load_scorer
 from transforms.outcome import Outcome, SchemaError, kept, require
@@ -158,26 +159,40 @@ class ScoreAtLeast(Filter):
         return schema
 
     def measures(self, batch: pa.RecordBatch) -> list[Measure]:
-        """Return the measure: the score against the least one, in thousandths."""
+        """Return the measure: the score against the least one; where that is per column, the score above its own."""
         scores, there = scores_of(batch, self.column)
-        name = self.column.replace("_", " ")
+        if not batch.num_rows and not isinstance(self.least, int):
+            return [self._measure(scores, there, 0)]  # the file may not be there yet
+        borders, known = self._borders(batch)
+        if len(distinct := set(borders[known].tolist())) <= 1:
+            return [self._measure(scores, there & known, distinct.pop() if distinct else 0)]
+        return [self._measure(scores - borders, there & known, 0)]
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Keep the rows whose score reaches the border of their group; the ledger has score and border."""
+        scores, there = scores_of(batch, self.column)
+        borders, known = self._borders(batch)
+        outcomes = []
+        for border in sorted(set(borders.tolist())):
+            rows = np.flatnonzero(borders == border)
+            measure = self._measure(scores[rows], (there & known)[rows], border)
+            outcomes.append(self.decide(batch.take(pa.array(rows)), [measure]))
+        return together(batch, outcomes) if outcomes else self.decide(batch, self.measures(batch))
+
+    def _borders(self, batch: pa.RecordBatch) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        """Return the least score of each row, 0 in groups that have none, and which have one."""
         if isinstance(self.least, int):
-            return [_measure(name, scores, there, at_least(self.least))]
+            return np.full(batch.num_rows, self.least, np.int64), np.ones(batch.num_rows, np.bool_)
         levels = _levels(self.least, self.column)
-        reached = levels.of(scores, _groups(levels, batch))
-        known = there & (reached >= 0)
-        borders = {border for borders in levels.borders.values() for border in borders[-1:]}
-        if len(borders) == 1:
-            return [_measure(name, scores, known, at_least(borders.pop()))]
-        top = np.array(
-            [len(levels.borders[group]) if group in levels.borders else 0 for group in _names(levels, batch)]
-        )
-        return [_measure(f"level of {name}", reached - top, known, at_least(0))]
+        borders = {group: found[-1] for group, found in levels.borders.items() if found}
+        names = _names(levels, batch)
+        known = np.array([name in borders for name in names], np.bool_)
+        return np.array([borders.get(name, 0) for name in names], np.int64), known
 
-
-def _measure(name: str, values: Integers, known: npt.NDArray[np.bool_], bound: Bound) -> Measure:
-    numerator = np.where(known, values, 0).astype(np.int64)
-    return Measure(f"{name} too low", name, numerator, known.astype(np.int64), bound)
+    def _measure(self, values: Integers, known: npt.NDArray[np.bool_], least: int) -> Measure:
+        name = self.column.replace("_", " ")
+        numerator = np.where(known, values, 0).astype(np.int64)
+        return Measure(f"{name} too low", name, numerator, known.astype(np.int64), at_least(least))
 
 
 def require_scores(schema: pa.Schema, transform: str, column: str) -> None:

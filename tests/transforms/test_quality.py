@@ -67,7 +67,16 @@ def test_score_at_least_takes_borders_per_column(tmp_path: Path) -> None:
     path = tmp_path / "levels.json"
     path.write_bytes(Levels("quality_score", "topic", {"a": (5,), "b": (50,)}).to_bytes())
     rows = scored([4, 5, 49, 50, 0], ["a", "a", "b", "b", "new"])
-    assert ScoreAtLeast(path).apply(rows).kept.column("quality_score").to_pylist() == [5, 50, 0]
+    outcome = ScoreAtLeast(path).apply(rows)
+    assert outcome.kept.column("quality_score").to_pylist() == [5, 50, 0]
+    assert [row["threshold"] for row in outcome.dropped.to_pylist()] == ["≥ 5", "≥ 50"]
+    tagged = ScoreAtLeast(path).tag("low").apply(rows).kept
+    assert [reason is None for reason in tagged.column("low_reason").to_pylist()] == [False, True, False, True, True]
+
+
+def test_score_at_least_can_be_a_tag_before_its_border_is_fitted() -> None:
+    names = ScoreAtLeast("a stage, later").tag().output_schema(scored([]).schema).names
+    assert "score_at_least_reason" in names and "score_at_least_quality_score" in names
 
 
 def test_borders_must_be_whole_numbers_that_ascend() -> None:
