@@ -1,6 +1,6 @@
 """Deduplication through the engine: whether it is right, how fast, how it grows, and what hurts it.
 
-    python -m benchmarks.dedup [--size small|full] [--peers] [--only PART …] [--record] [--profile FILE]
+    python -m benchmarks.dedup [--size small|full] [--peers] [--only PART …] [--record] [--profile FILE] [--folder DIR]
 
 Every run is that of a recipe of `benchmarks.dedup_recipe` as `curate run` makes it, in a process of its own, on one
 core. Where ../shared is absent it says so and ends. The parts:
@@ -126,10 +126,11 @@ PARTS: Final[dict[str, Callable[[Report], None]]] = {
 
 
 @contextmanager
-def work_folder() -> Iterator[Path]:
-    """Yield a temporary folder, in memory where that is possible: a slow disk is not what is measured."""
+def work_folder(parent: Path | None) -> Iterator[Path]:
+    """Yield a temporary folder, in memory unless told where: a slow disk is not what is measured."""
     shared = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="curate-dedup-", dir=shared if shared.is_dir() else None))
+    parent = shared if parent is None and shared.is_dir() else parent
+    folder = Path(tempfile.mkdtemp(prefix="curate-dedup-", dir=parent))
     try:
         yield folder
     finally:
@@ -143,6 +144,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--peers", action="store_true", help="other tools too, each in an environment made for it")
     parser.add_argument("--only", action="append", choices=list(PARTS), help="this part; may be given again")
     parser.add_argument("--record", action="store_true", help="keep the figures of a full run for the guide's estimate")
+    parser.add_argument("--folder", type=Path, help="where to work: some GB at full size (default: in memory)")
     parser.add_argument("--profile", type=Path, help="where to write a profile of the speed run, which it slows down")
     options = parser.parse_args(arguments)
     if options.record and (options.size != "full" or (options.only and "scaling" not in options.only)):
@@ -156,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if absent := [path for path in (CORPUS, LICENCES, *PAGES) if not path.exists()]:
         print(f"nothing was measured: {absent[0]} is not there")
         return 0
-    with work_folder() as work:
+    with work_folder(options.folder) as work:
         report = Report(work, options)
         for name in options.only or PARTS:
             print(f"\n{name}")

@@ -39,7 +39,9 @@ ASKED: Final = 0.9977
 """Of pairs at the threshold that 20 bands of 6 propose, so it is also asked of all pairs above it."""
 NEAR: Final = 0.02
 """How far above the threshold a pair is still called one at it."""
-MOST_CANDIDATES: Final = 400_000_000
+FREQUENT: Final = 32
+"""Sets that a shingle is in at most before it counts as frequent where all pairs are found by what they share."""
+MOST_CANDIDATES: Final = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +139,8 @@ def all_pairs(sets: Sets, threshold: Fraction) -> tuple[Pairs, int]:
 def joined_pairs(sets: Sets, threshold: Fraction) -> Pairs:
     """Return all pairs at the threshold, exactly, but faster: only sets that share a shingle of their prefixes.
 
-    Of two sets with Jaccard similarity t, the |x| - ceil(t |x|) + 1 lowest shingles of each have one in common,
-    whatever order all sets agree on (Chaudhuri, Ganti, Kaushik 2006; here that of the hashes).
+    Of two sets with Jaccard similarity t, the |x| - ceil(t |x|) + 1 first shingles of each have one in common, whatever
+    order all sets agree on (Chaudhuri, Ganti, Kaushik 2006); here frequent ones come last, else that of the hashes.
 
     Raises:
         ValueError: so many sets share shingles that this is no faster.
@@ -148,7 +150,7 @@ def joined_pairs(sets: Sets, threshold: Fraction) -> Pairs:
     lengths = np.minimum(sizes - least + 1, sizes)
     documents = np.repeat(np.arange(len(sizes)), lengths)
     within = np.arange(len(documents)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    values = sets.values[np.repeat(sets.offsets[:-1], lengths) + within]
+    values = sets.values[_rare_first(sets)][np.repeat(sets.offsets[:-1], lengths) + within]
     order = np.argsort(values, kind="stable")
     values, documents = values[order], documents[order]
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
@@ -157,6 +159,17 @@ def joined_pairs(sets: Sets, threshold: Fraction) -> Pairs:
         raise ValueError("too many texts share shingles: compare all with all")
     codes = np.unique(np.concatenate([np.zeros(0, np.int64), *_pairs_of_groups(documents, starts, counts)]))
     return _verified(sets, codes >> 32, codes & 0xFFFFFFFF, threshold)
+
+
+def _rare_first(sets: Sets) -> Longs:
+    """Return the order of values in which those of each set that are in more than `FREQUENT` sets come last."""
+    ordered = np.sort(sets.values)
+    frequent = np.unique(ordered[:-FREQUENT][ordered[:-FREQUENT] == ordered[FREQUENT:]])
+    if len(frequent) == 0:
+        return np.arange(len(sets.values))
+    place = np.minimum(np.searchsorted(frequent, sets.values), len(frequent) - 1)
+    keys = np.repeat(2 * np.arange(len(sets.offsets) - 1), np.diff(sets.offsets)) + (frequent[place] == sets.values)
+    return np.asarray(np.argsort(keys, kind="stable"))
 
 
 def _pairs_of_groups(documents: Longs, starts: Longs, counts: Longs) -> Iterator[Longs]:

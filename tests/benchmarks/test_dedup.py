@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import dedup_adversarial, dedup_estimate, dedup_scaling
+from benchmarks import dedup_adversarial, dedup_estimate, dedup_quality, dedup_scaling
 from benchmarks.dedup import options_of
 from benchmarks.dedup_adversarial import (
     AMOUNTS,
@@ -76,7 +76,9 @@ def by_hand(texts: list[str], ngram: int = 5) -> dict[tuple[int, int], Fraction]
     return found
 
 
-def test_all_pairs_and_joined_pairs_are_those_of_plain_sets() -> None:
+@pytest.mark.parametrize("frequent", [3, 32])
+def test_all_pairs_and_joined_pairs_are_those_of_plain_sets(monkeypatch: pytest.MonkeyPatch, frequent: int) -> None:
+    monkeypatch.setattr(dedup_quality, "FREQUENT", frequent)
     texts = sorted(set(family(120)))
     sets, expected = sets_of(array(texts), MinHash()), by_hand(texts)
     for found in (all_pairs(sets, Fraction(4, 5))[0], joined_pairs(sets, Fraction(4, 5))):
