@@ -3,7 +3,9 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -90,10 +92,25 @@ def test_list_identity_is_content_not_place(tmp_path: Path) -> None:
 def test_list_index_is_made_once_per_node(tmp_path: Path, node_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = URLList(write(tmp_path / "a.txt", LINES))
     entries = listed.index().entries
-    assert [path.suffix for path in node_folder.iterdir()] == [".npy"]
+    assert sorted(path.suffix for path in node_folder.iterdir()) == [".lock", ".npy"]
     url_lists._mapped.cache_clear()
     monkeypatch.setattr(url_lists, "_entries", lambda listed: pytest.fail("made again"))
     assert np.array_equal(listed.index().entries, entries)
+
+
+def test_list_asked_for_by_many_at_once_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed, made = URLList(write(tmp_path / "a.txt", LINES)), url_lists._entries
+    calls: list[URLList] = []
+
+    def slowly(listed: URLList) -> url_lists.Words:
+        calls.append(listed)
+        time.sleep(0.1)
+        return made(listed)
+
+    monkeypatch.setattr(url_lists, "_entries", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        lengths = list(pool.map(lambda _: len(listed.index()), range(4)))
+    assert lengths == [len(KEYS)] * 4 and len(calls) == 1
 
 
 @pytest.mark.parametrize(
