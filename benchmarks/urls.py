@@ -1,12 +1,12 @@
 """URL rules: rates, memory, and datatrove's URLFilter on the same URLs with the same lists.
 
-Run `python -m benchmarks.urls [--size small|full] [--peers]`. URLs are made here of the entries of datatrove's lists (4.6
-million domains, 20,000 pages, read from the installed package): as they stand, as sub-domains, with other paths, ports and
-capitals, and as look-alikes (a letter before, another ending behind), so that the truth of each is known; words in
-addresses are asked on the same URLs. Rates are URLs per CPU second, memory is the growth of the process's peak while the
-index is made. Checks: every listed page and sub-domain is found and no look-alike is; the rule equals datatrove's filter
-(`--peers`, which loads its lists into Python sets, needs the extra "datatrove"), but for the differences counted by cause.
-The last line is JSON; exit status 1: a check failed.
+Run `python -m benchmarks.urls [--size small|full] [--peers]`. URLs are made here of the entries of datatrove's lists
+(4.6 million domains, 20,000 pages, read from the installed package): as they stand, as sub-domains, with other paths,
+ports and capitals, and as look-alikes (a letter before, another ending behind), so that the truth of each is known;
+words in addresses are asked on the same URLs. Rates are URLs per CPU second, memory is the growth of the process's
+peak while the index is made. Checks: every listed page and sub-domain is found and no look-alike is; the rule equals
+datatrove's filter (`--peers`, which loads its lists into Python sets, needs the extra "datatrove"), but for the
+differences counted by cause. The last line is JSON; exit status 1: a check failed.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ installed.
 
 Invariants: a verdict depends on the URL and the configuration, digests of files included; URLs that mean the same page
 get the same verdict, as lists and URLs are compared in normal form. Cost: see `transforms.url_places`,
-`transforms.url_lists`; some 2 µs per plain URL and list.
+`transforms.url_lists`; 4 to 6 µs per URL for two lists, 2 µs for words, 3 µs for domains.
 """
 
 from __future__ import annotations
