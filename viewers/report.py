@@ -27,6 +27,7 @@ from viewers.panels.panel import Panel
 from viewers.panels.personal import personal
 from viewers.panels.rights import rights
 from viewers.panels.samples import samples
+from viewers.panels.scores import scores
 from viewers.panels.tokens import tokens
 from viewers.panels.verdicts import verdicts
 from viewers.tables import MEANINGS, Mark, mark
@@ -40,6 +41,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     duplicates,
     contamination,
     personal,
+    scores,
     hold_out,
     tokens,
     mixture,
