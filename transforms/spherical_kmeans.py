@@ -1,11 +1,12 @@
 """Spherical k-means in integers: directions grouped by cosine, the same groups on any machine.
 
-Rows are scaled to length `ONE` (2^14), so a product of two rows is their cosine in units of 2^-28. Products are made by
-the machine's matrix multiplication of float64: all numbers in it are integers below 2^53, which float64 holds exactly,
-so neither the order of additions nor fused ones nor threads can change a bit. Centres start by k-means++ (Arthur &
-Vassilvitskii 2007) with several draws at each step, of which the best stays, and move for a fixed number of rounds
-(Lloyd; Dhillon & Modha 2001, "Concept Decompositions for Large Sparse Text Data", for the sphere). A group below the
-least size is dissolved and the largest one divided; where that does not help, there is one group less.
+Rows are scaled to length `ONE` (2^11), so a product of two rows is their cosine in units of 2^-22. Products are made by
+the machine's matrix multiplication of float32: by the inequality of Cauchy and Schwarz all sums in it are integers
+below 2^24, which float32 holds exactly, so neither the order of additions nor fused ones nor threads change a bit.
+Centres start by k-means++ (Arthur & Vassilvitskii 2007) with several draws at each step, of which the best stays, and
+move for a fixed number of rounds (Lloyd; Dhillon & Modha 2001, "Concept Decompositions for Large Sparse Text Data", for
+the sphere). A group below the least size is dissolved and the largest one divided; where that does not help, there is
+one group less.
 
 Invariants: groups depend on the rows in their order, and the arguments. Ties go to the first centre.
 Cost: rows × centres × dimension products per round, some 10^9 a second on one core; 2 bytes per row and dimension.
@@ -28,7 +29,7 @@ from transforms.kernels import kernel
 Rows = npt.NDArray[np.int16]
 Numbers = npt.NDArray[np.int64]
 
-ONE: Final = 1 << 14
+ONE: Final = 1 << 11
 """Length of a row and of a centre; ONE * ONE is the product of two equal ones."""
 
 ROUNDS: Final = 25
@@ -41,7 +42,7 @@ _NORM: Final = 16  # lengths are known to a sixteenth of a unit
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """For each row the nearest centre, its similarity, and by how much the second nearest is less similar (2^-28).
+    """For each row the nearest centre, its similarity, and by how much the second nearest is less similar (2^-22).
 
     With one centre the margin is the similarity.
     """
@@ -67,20 +68,31 @@ class Groups:
 def unit_rows(vectors: Vectors) -> Rows:
     """Return `vectors` scaled to length `ONE`; a row of zeros stays one."""
     rows = np.empty(vectors.shape, np.int16)
-    for first in range(0, len(vectors), _AT_ONCE):
-        values = vectors[first : first + _AT_ONCE].astype(np.int64)
-        squares = np.einsum("ij,ij->i", values, values)
-        lengths = np.maximum(np.sqrt((squares * _NORM**2).astype(np.float64)).astype(np.int64), 1)[:, None]
-        rows[first : first + _AT_ONCE] = (2 * ONE * _NORM * values + lengths) // (2 * lengths)
+    _scale(np.ascontiguousarray(vectors), rows)
     return rows
+
+
+@kernel
+def _scale(vectors: Vectors, rows: Rows) -> None:
+    """Scale each row: of numbers from -128 to 127, so that a table of 256 spares most divisions."""
+    scaled = np.empty(256, np.int16)
+    for row in range(len(vectors)):
+        squares = np.int64(0)
+        for place in range(vectors.shape[1]):
+            squares += np.int64(vectors[row, place]) * np.int64(vectors[row, place])
+        length = max(np.int64(np.sqrt(np.float64(squares * _NORM * _NORM))), np.int64(1))
+        for value in range(256):
+            scaled[value] = (2 * ONE * _NORM * (value - 128) + length) // (2 * length) if squares else 0
+        for place in range(vectors.shape[1]):
+            rows[row, place] = scaled[np.int64(vectors[row, place]) + 128]
 
 
 def products(rows: Rows, centres: Rows) -> Numbers:
     """Return the product of each row with each centre, exactly."""
-    turned = centres.astype(np.float64).T
+    turned = centres.astype(np.float32).T
     found = np.empty((len(rows), len(centres)), np.int64)
     for first in range(0, len(rows), _AT_ONCE):
-        found[first : first + _AT_ONCE] = rows[first : first + _AT_ONCE].astype(np.float64) @ turned
+        found[first : first + _AT_ONCE] = rows[first : first + _AT_ONCE].astype(np.float32) @ turned
     return found
 
 

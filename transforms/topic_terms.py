@@ -74,10 +74,13 @@ def telling_terms(
 
 
 def names_of(terms: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return a name for each topic: its first terms joined with "-", more where two would be equal."""
+    """Return a name for each topic: its first plain terms joined with "-", more where two would be equal.
+
+    Identifiers of several parts ("java.util", "c:function") are terms, and stand in a name where there is nothing else.
+    """
     names: list[str] = []
     for number, mine in enumerate(terms):
-        distinct = _without_variants(mine)
+        distinct = _without_variants([term for term in mine if not set(term) & set(".:")] or mine)
         tries = ["-".join(distinct[:size]) for size in range(IN_A_NAME, len(distinct) + 1)] or ["-".join(distinct)]
         tries.append(f"{tries[0] or 'topic'}-{number}")
         names.append(next(name for name in tries if name and name not in names))

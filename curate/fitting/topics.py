@@ -4,7 +4,7 @@
     fit      once        the sample; vectors, groups, terms, names; topics and their card
 
 The arithmetic is in `transforms.topic_sample` and `transforms.topic_fitting`. Memory: a batch; in the last task the
-beginnings of the sampled texts, 1 kB of vectors for each, and some MB.
+beginnings of the sampled texts, 2 kB of vectors for each, and some MB.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ from transforms.spherical_kmeans import ROUNDS
 from transforms.topic_fitting import Sampled
 from transforms.topic_sample import SAMPLE, bound, lowest, sampled
 from transforms.topics import Topics
+
+DIMENSION: Final = 1024
+"""Numbers in a vector of the default embedder; with half as many topics agree with known domains a little less."""
 
 _PART: Final = "sample.parquet"
 _CARD: Final = "card.json"
@@ -115,8 +118,8 @@ def fit_topics(
     Args:
         dataset: documents; duplicates are best gone, for many of one text are a topic of their own.
         k: how many topics; fewer come out where documents cannot be divided into so many.
-        embedder: what turns texts into vectors; None is hashed TF-IDF (`transforms.embedding`), the same on any
-            machine.
+        embedder: what turns texts into vectors; None is hashed TF-IDF of 1,024 numbers (`transforms.embedding`), the
+            same on any machine.
         language: column of languages, as `Language` writes it. The words that tell a topic are then compared within
             its language, so that no function words come into its name.
         documents: how many are looked at.
@@ -135,7 +138,7 @@ def fit_topics(
     share = Fraction(1, 10 * k) if min_share is None else exact(min_share)
     if not 0 <= share * k <= 1:
         raise ConfigurationError(f"fit_topics(k={k}, min_share={min_share}): {k} topics cannot all have that share")
-    chosen = HashedTfidf() if embedder is None else embedder
+    chosen = HashedTfidf(DIMENSION) if embedder is None else embedder
     if isinstance(chosen, type) or not isinstance(chosen, Embedder):
         raise ConfigurationError(
             f"fit_topics(embedder={chosen!r}): that is no embedder, which has version, libraries, dimension and embed "

@@ -236,7 +236,7 @@ GOLDEN: dict[str, str] = {
     "URLAllowList": "1 a98e335d01c194e3",
     "URLWords": "1 a5de2bc5d75c7dbc",
     "URLDomain": "1 a11d5f7bfbb56e95",
-    "AssignTopic": "1 d82b455b6c4eed60",
+    "AssignTopic": "1 2fd2e1f170573952",
     "WithdrawList": "1 4d460e967b3bd62c",
     "FittedFilter": "1 16a4ebc3945fccdf",
     "Quality": "1 eb96d89e95e8c96a",

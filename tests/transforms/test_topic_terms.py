@@ -53,6 +53,7 @@ def test_telling_terms_of_chinese_are_pairs_of_characters() -> None:
     ("terms", "names"),
     [
         ([["star", "stars", "galaxy", "orbit", "x"]], ("star-galaxy-orbit",)),
+        ([["java.util", "c:func", "map", "set"], ["a.b"]], ("map-set", "a.b")),
         ([["a", "b", "c", "d"], ["a", "b", "c", "e"]], ("a-b-c", "a-b-c-e")),
         ([["a"], ["a"], []], ("a", "a-1", "topic-2")),
     ],
