@@ -73,6 +73,11 @@ class Quality:
         if isinstance(self.levels, (list, tuple)):
             object.__setattr__(self, "levels", _ascending(self.levels))
 
+    @property
+    def isolated(self) -> bool:
+        """Whether it is applied in a child process: where the embedder asks for that."""
+        return bool(getattr(self.embedder, "isolated", False))
+
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return `schema` with the columns; `text` is needed, and what levels are per."""
         require(schema, "Quality", text=pa.large_string())

@@ -10,19 +10,23 @@ from typing import Any
 
 import pytest
 
-from curate import ConfigurationError, Outputs, grade, read_jsonl, train_classifier
+from curate import ConfigurationError, Outputs, grade, read_jsonl, tokenize, train_classifier
 from curate.cluster.runner import RayRunner
 from curate.command_line import main
 from curate.fitting.classifier import AUTOMATIC
 from curate.recipes.graph import Dataset
 from curate.recipes.models import FittedModel
+from curate.recipes.stages import compile_stages
 from curate.run import Result
 from curate.running.jobs import TaskError
+from curate.upkeep.trace import replay, trace_token
 from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, run_on, tree, write_lines
+from tests.curate.token_corpus import write_tokenizer
 from transforms.fitted import LocalFile
 from transforms.learners import HashedLinear
 from transforms.quality import Quality
+from transforms.tokens import Tokenizer
 
 PROSE = "the river ran past an old mill where people came to sit and talk of weather and of each other"
 MENU = "Home Login Cart Help Menu Search Share Next Previous Contact About Terms"
@@ -187,3 +191,13 @@ def test_card_command_with_nothing_to_show_or_too_much_to_save_says_so(
     assert "has no fitted model called 'none'" in capsys.readouterr().err
     assert main(["card", str(made.store), "--save", str(tmp_path)]) != 0
     assert "say which with --name" in capsys.readouterr().err
+
+
+def test_levels_make_cells_and_a_token_of_one_leads_back_through_model_and_levels(made: Made, tmp_path: Path) -> None:
+    graded = grade(read(made.raw, "web"), classifier(made.raw), 2)
+    cells = tokenize(graded, Tokenizer(write_tokenizer(tmp_path)), by=("language", "quality_level"))
+    told = Outputs(cells=cells)
+    caches = run_on(told, tmp_path / "store").caches["cells"]
+    assert caches.cells == ("language=en/quality_level=0", "language=en/quality_level=1")
+    trace = trace_token(caches, caches.cells[1], 3)
+    assert replay(compile_stages(told.products), trace) == trace.row["text"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from curate import ConfigurationError, Outputs, fit_levels, fit_threshold, keep_best, read_jsonl, train_tokenizer
+from curate.fitting import levels
 from curate.planning.plan import plan
 from curate.recipes.graph import Dataset
 from curate.recipes.stages import compile_stages
@@ -103,6 +104,17 @@ def test_levels_are_the_same_for_any_cut_and_order(made: Made, tmp_path: Path) -
     other = run_on(outputs(scored(raw)), tmp_path / "store", ShuffledRunner(5))
     borders = [result.models["borders"].content for result in (made.result, other)]
     assert borders[0] == borders[1]
+
+
+def test_levels_of_histograms_added_up_in_rounds_are_those_of_one(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(levels, "FAN_IN", 2)
+    documents = scored(write(tmp_path / "raw", 7))
+    borders = fit_levels(documents, 4, of="characters")
+    other = run_on(Outputs(borders=borders), tmp_path / "store")
+    assert other.models["borders"].content == made.result.models["borders"].content
+    assert len(other.models["borders"].manifest["inner"]) == 7 + 4 + 2 + 1
 
 
 def test_store_is_whole_and_what_a_fitted_file_needs_is_kept(made: Made) -> None:

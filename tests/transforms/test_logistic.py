@@ -39,7 +39,9 @@ def test_log_odds_are_within_a_thousandth_of_their_floats() -> None:
     found = log_odds(model, features(rows)) / UNIT
     for row, odds in zip(rows, found, strict=True):
         length = math.sqrt(sum(value * value for value in row.values()))
-        assert abs(odds - 0.25 - sum(weights[b] * v for b, v in row.items()) / length) < 1e-3
+        exact = 0.25 + sum(weights[b] * v for b, v in row.items()) / length
+        assert abs(odds - exact) < 1e-3
+        assert abs(1 / (1 + math.exp(-odds)) - 1 / (1 + math.exp(-exact))) <= 1e-4
 
 
 def test_text_without_features_has_the_odds_of_the_bias() -> None:
