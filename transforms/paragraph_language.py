@@ -104,6 +104,8 @@ class JudgeParagraphs:
         data, units = _units(texts, self.unit)
         letters = find_scripts(data, units.starts, units.ends).weight
         rows = np.flatnonzero(letters >= self.least_letters)
+        if not len(rows):
+            return Judged(units, letters, {}, {})
         view = data.data
         spans = zip(units.starts[rows].tolist(), units.ends[rows].tolist(), strict=True)
         pieces = pa.array([str(view[start:end], "utf-8") for start, end in spans], pa.large_string())

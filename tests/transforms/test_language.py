@@ -35,6 +35,20 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "two.bin"
 
 
+def test_language_of_a_model_with_scripts_in_its_labels_is_the_same_subtag(tmp_path: Path) -> None:
+    lines = [f"__label__eng_Latn {text}" for text in ENGLISH] + [
+        f"__label__zho_Hant {text}" for text in ("我們說漢語", "這裡")
+    ]
+    (tmp_path / "train.txt").write_text("\n".join(lines), encoding="utf-8")
+    options = {"epoch": 200, "lr": 0.5, "dim": 4, "minn": 1, "maxn": 2, "bucket": 500, "thread": 1, "verbose": 0}
+    fasttext.train_supervised(str(tmp_path / "train.txt"), **options).save_model(str(tmp_path / "other.bin"))
+    transform = Language({"en": 0, "zh-Hant": 0}, model=tmp_path / "other.bin")
+    kept = transform.apply(batch(ENGLISH[0], "我們說漢語")).kept
+    assert kept.column("language").to_pylist() == ["en", "zh"]
+    assert kept.column("language_script").to_pylist() == ["Latn", "Hant"]
+    assert kept.column("language_label").to_pylist() == ["eng_Latn", "zho_Hant"]
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))

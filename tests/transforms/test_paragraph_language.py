@@ -105,6 +105,12 @@ def test_judging_fields_out_of_range_are_errors(wrong: dict[str, Any]) -> None:
         JudgeParagraphs(**wrong)
 
 
+def test_schema_of_a_tag_needs_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    schema = MainLanguageShare().tag().output_schema(batch_of([]).schema)
+    assert "main_language_share_reason" in schema.names
+
+
 def test_paragraph_languages_without_text_are_an_error() -> None:
     with pytest.raises(SchemaError, match="text"):
         ParagraphLanguages().output_schema(pa.schema([("id", pa.binary(16))]))
