@@ -17,7 +17,7 @@ Cost: rows × those that stay × dimension products, some 10^10 a second on one 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
 from typing import Any, Final
@@ -29,6 +29,7 @@ from transforms.embedding import LARGEST, Vectors
 from transforms.spherical_kmeans import group_rows, nearest, unit_rows
 
 Indices = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.floating[Any]]
 
 STAYS: Final = -1
 """In an array of keepers: this row stays."""
@@ -37,6 +38,7 @@ SCALE: Final = 10_000
 """Cosines are told in whole ten-thousandths, rounded down."""
 
 _AT_ONCE: Final = 256  # rows compared at a time
+_SLACK: Final = 1e-4  # a cosine this far below the threshold is surely below it, whatever float32 rounds
 _SURE: Final = 1e-9  # a squared cosine this far from the threshold is on its side, whatever float64 rounds
 _SAMPLED: Final = 32  # rows per group that a division is fitted to
 _MOST_GROUPS: Final = 64  # of one division
@@ -59,27 +61,60 @@ def keep_unlike(vectors: Vectors, threshold: Fraction, frozen: npt.NDArray[np.bo
     """
     rows = vectors.astype(_exact_type(vectors.shape[1]))
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.int64)
-    keeper, cosine = np.full(len(rows), STAYS, np.int64), np.zeros(len(rows), np.int64)
+    found = Kept(np.full(len(rows), STAYS, np.int64), np.zeros(len(rows), np.int64), 0)
     always = np.zeros(len(rows), np.bool_) if frozen is None else frozen
     staying, stays, compared = np.empty_like(rows), np.empty(len(rows), np.int64), 0
     count = 0  # of those that stay so far: their rows are staying[:count], their numbers stays[:count]
     for first in range(0, len(rows), _AT_ONCE):
-        block, before = rows[first : first + _AT_ONCE], count
-        earlier = (block @ staying[:before].T).astype(np.int64)
-        own = (block @ block.T).astype(np.int64)
-        for i in range(len(block)):
-            row, mine = first + i, stays[before:count]
-            if not always[row]:
-                compared += count
-                found = np.concatenate([earlier[i], own[i, mine - first]])
-                best = _most_similar(found, squares[row], squares[stays[:count]], threshold)
-                if best != STAYS:
-                    keeper[row] = stays[best]
-                    cosine[row] = cosine_of(int(found[best]), int(squares[row]), int(squares[stays[best]]))
-                    continue
-            staying[count], stays[count] = rows[row], row
-            count += 1
-    return Kept(keeper, cosine, compared)
+        block = slice(first, min(first + _AT_ONCE, len(rows)))
+        numbers = np.concatenate([stays[:count], np.arange(block.start, block.stop)])
+        near = _Near.of(
+            rows[block], np.concatenate([staying[:count], rows[block]]), squares[block], squares[numbers], threshold
+        )
+        goes = np.zeros(len(numbers), np.bool_)
+        for row in range(block.start, block.stop):
+            place = count + row - first
+            if always[row]:
+                continue
+            compared += place - int(goes[:place].sum())
+            columns, products = near.before(row - first, place)
+            columns, products = columns[~goes[columns]], products[~goes[columns]]
+            best = _most_similar(products, squares[row], squares[numbers[columns]], threshold)
+            if best != STAYS:
+                keeper, goes[place] = int(numbers[columns[best]]), True
+                found.keeper[row] = keeper
+                found.cosine[row] = cosine_of(int(products[best]), int(squares[row]), int(squares[keeper]))
+        mine = numbers[count:][~goes[count:]]
+        staying[count : count + len(mine)], stays[count : count + len(mine)] = rows[mine], mine
+        count += len(mine)
+    return replace(found, compared=compared)
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """The pairs of a block of rows and earlier ones that may reach the threshold: by row, then column."""
+
+    starts: Indices
+    columns: Indices
+    products: Indices
+
+    @classmethod
+    def of(cls, block: Floats, others: Floats, squares: Indices, their_squares: Indices, threshold: Fraction) -> _Near:
+        """Return the pairs whose cosine is not surely below the threshold."""
+        products = block @ others.T
+        lengths, theirs = (
+            np.sqrt(values.astype(np.float64)).astype(block.dtype) for values in (squares, their_squares)
+        )
+        least = lengths[:, None] * (theirs * block.dtype.type(float(threshold) * (1 - _SLACK)))
+        rows, columns = np.nonzero((products >= least) & (products > 0))
+        starts = np.searchsorted(rows, np.arange(len(block) + 1))
+        return cls(starts, columns, products[rows, columns].astype(np.int64))
+
+    def before(self, row: int, place: int) -> tuple[Indices, Indices]:
+        """Return the columns below `place` that `row` of the block may resemble, and the products with them."""
+        first, last = self.starts[row], self.starts[row + 1]
+        last = first + np.searchsorted(self.columns[first:last], place)
+        return self.columns[first:last], self.products[first:last]
 
 
 def cosine_of(product: int, square: int, other: int) -> int:
