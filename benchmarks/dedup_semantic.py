@@ -5,7 +5,7 @@ Run `python -m benchmarks.dedup_semantic [--size small|full]`. It needs ../share
 order, which no shingle finds and every vector does. Everything runs in this process.
 
 - Semantic: the documents that go with the default clusters, with one cluster (the exact rule over all pairs), and with
-  sixty-four; every cosine in the ledger is computed again; copies that go, by kind; what goes for one of another family.
+  sixty-four; every cosine in the ledger is computed again; copies that go, by kind; what goes for another family.
 - Templates: MinHash with and without `without_templates`, on the same documents of which every one has a header.
 
 Rates are MB (10^6 bytes of text) per second of CPU. The last line is JSON; the exit status is 1 when a check fails.
