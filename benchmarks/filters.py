@@ -4,8 +4,9 @@ Run `python -m benchmarks.filters [--size small|full] [--peers]`. It reads ../sh
 where it is present (books, LaTeX, code, twelve languages; small is 1,000 documents spread over it), else text made
 here. Rates are the best of several runs, in MB (10^6 bytes) of UTF-8 and documents per CPU second; "both Gopher
 filters" are the two on all documents, as the peers are measured. Checks are of quality: every verdict of the two
-Gopher filters equals that of `benchmarks.plain_gopher` on a sample, planted addresses are masked, normalising twice
-changes nothing, languages are those that the corpus states. The last line is JSON; exit status 1: a check failed.
+Gopher filters equals that of `benchmarks.plain_gopher` on a sample, personal data is found (`benchmarks.pii_cases`),
+normalising twice changes nothing, languages are those that the corpus states. The last line is JSON; exit status 1: a
+check failed.
 
 Peers are datatrove's GopherQualityFilter and GopherRepetitionFilter, called as `.filter(document)`. Where their
 definitions differ (see `transforms.gopher`) so do verdicts: the share of equal ones is shown, and is no check.
@@ -28,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks import pii_cases
 from benchmarks.minhash import CORPUS, seconds, synthetic
 from benchmarks.plain_gopher import quality_reason, repetition_reason
 from transforms.gopher import GopherQuality, GopherRepetition
@@ -132,12 +134,7 @@ def other_checks(documents: pa.RecordBatch) -> Iterator[tuple[str, Check]]:
     once = [outcome.kept for outcome in apply(NormalizeText(), documents)]
     again = sum(NormalizeText().apply(batch).edits.num_rows for batch in once)
     yield "NormalizeText: documents edited when done twice", [again, f"0 of {len(documents)}", again == 0]
-    planted, decoys = "mail jane.q_doe@mail.example.com, host 93.184.216.34", "v1.2.3.4, 12.34.56.789, icon@2x.png"
-    some = documents.slice(0, 200)
-    texts = pa.array([f"{planted}\n{text}\n{decoys}" for text in some.column("text").to_pylist()], pa.large_string())
-    masked = MaskPII().apply(pa.record_batch({"id": some.column("id"), "text": texts})).kept.column("text").to_pylist()
-    right = sum("jane" not in text[:60] and "93.184" not in text[:60] and text.endswith(decoys) for text in masked)
-    yield "MaskPII: planted addresses masked, decoys left", [right, f"= {len(some)}", right == len(some)]
+    yield from pii_cases.checks().items()
     articles = documents.filter(pc.is_valid(documents.column("stated")))
     if default_model().exists() and len(articles):
         kept = pa.Table.from_batches([outcome.kept for outcome in apply(Language(), articles)])

@@ -252,7 +252,7 @@ def not_a_phone(draw: Draw) -> str:
             f"order {three}-{draw.string(DIGITS, 7)}-{draw.string(DIGITS, 7)}",
             f"0{draw.between(1, 9)}:{draw.between(10, 59)}:{draw.between(10, 59)}.{draw.string(DIGITS, 6)}",
             f"{draw.between(1, 9)}-{draw.between(1, 9)}, {draw.between(1, 9)}-4, 10-{draw.between(1, 9)}",
-            f"1{draw.string(DIGITS, 2)}-{three}-{four}, {three}-0{draw.string(DIGITS, 2)}-{four}, {three}-911-{four}",
+            f"1{draw.string(DIGITS, 2)}-{three}-{four}, {three}-0{draw.string(DIGITS, 2)}-{four}, 911-{three}-{four}",
             f"x+{draw.string(DIGITS, 11)}*y - {draw.string(DIGITS, 3)}",
             f"1e+{draw.string(DIGITS, 2)} 3.{draw.string(DIGITS, 9)}",
             f"https://example.org/a/0{draw.string(DIGITS, 3)}-{draw.string(DIGITS, 7)}.html?id={three}-{three}-{four}",

@@ -8,8 +8,8 @@
 - *IPv4 address*: four numbers 0-255 without leading zeros that stand alone: no ASCII letter, digit, ``_``, ``-`` or
   ``.`` directly before, and none that continues it after. So nothing is found in ``1.2.3.4.5``, ``12.34.56.789``,
   ``v1.2.3.4`` or ``tool-1.2.3.4``, nor in ``Chrome/120.0.0.0``, after a comparison (``==1.2.3.4``), after a word as
-  "version" or "section" and lists of such numbers behind it, or beside a currency. Where all four numbers are at most
-  30, or the two in the middle 0, as in one of 4,400 addresses and in most versions and sections, something must say
+  "version" or "section" and lists of such numbers behind it, or beside a currency. Where the first three numbers are at
+  most 30, or the two in the middle 0, as in one of 500 addresses and in most versions and sections, something must say
   that it is an address: a word as "ip", "host" or "from" or ``@`` or ``://`` before it, or a port or a network's length
   behind it.
 - *IPv6 address*: global unicast only (2000::/3, RFC 4291), in any valid spelling of two groups or more.
@@ -58,7 +58,7 @@ NUMBERED: Final = re.compile(
 )
 NUMBERED_LENGTH: Final = 72
 SMALL: Final = 30
-"""The largest number of what is rather a version or section, where nothing says that it is an address."""
+"""The largest of the first three numbers of what is rather a version or section, where nothing says otherwise."""
 ADDRESS_BEFORE: Final = re.compile(
     rb"(?:(?<![A-Za-z])(?:ips?|ipv4|address|addresses|addr|hosts?|hostname|servers?|dns|nameservers?|resolvers?|gateway"
     rb"|proxy|ping|traceroute|whois|from|client|clients|peer|remote|src|dst)(?:[ ](?:is|of|at|to))?[\"':=]{0,3}[ ]?"
@@ -143,7 +143,7 @@ def ipv6(text: bytes, colon: int) -> Found | None:
 def _is_small(text: bytes, place: int, match: re.Match[bytes]) -> bool:
     """Say whether the numbers are those of a version or section, and nothing beside them says otherwise."""
     parts = [int(part) for part in match[0].split(b".")]
-    if max(parts) > SMALL and not parts[1] == parts[2] == 0:
+    if max(parts[:3]) > SMALL and not parts[1] == parts[2] == 0:
         return False
     said = ADDRESS_BEFORE.search(text[max(0, place - ADDRESS_LENGTH) : place]) or ADDRESS_AFTER.match(text, match.end())
     return said is None

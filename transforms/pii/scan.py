@@ -376,7 +376,9 @@ def _is_card(data: Bytes, high: Int, end: Int, size: Int, properties: Flags, is_
 
 @kernel
 def _is_tight(data: Bytes, high: Int, place: Int, properties: Flags) -> bool:
-    """Say whether three, three and four digits are joined by ``-`` or ``.`` from `place` on."""
+    """Say whether three, three and four digits are joined by ``-`` or ``.`` from `place` on, perhaps behind ``1-``."""
+    if place + 1 < high and data[place] == 0x31 and (data[place + 1] == 0x2D or data[place + 1] == 0x2E):
+        place += 2
     if place + 12 > high:
         return False
     for offset in range(12):
