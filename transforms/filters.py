@@ -8,6 +8,7 @@ measures as columns. Cost: that of the measures, plus a few integer operations p
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from transforms.exact import Integers, Number, decimal_text, exact, product
-from transforms.outcome import DROPPED, Outcome, SchemaError, kept, name_of, nothing, require
+from transforms.outcome import DROPPED, Outcome, SchemaError, canonical_json, kept, name_of, nothing, require
 from transforms.schema import set_columns, with_columns
 
 Flags = npt.NDArray[np.bool_]
@@ -148,6 +149,10 @@ class Filter(ABC):
         """
         return Tag(self, prefix or snake_case(name_of(self)))
 
+    def all_reasons(self) -> AllReasons:
+        """Return the filter with the same verdicts whose ledger names every rule that a document fails."""
+        return AllReasons(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Tag:
@@ -200,6 +205,47 @@ class Tag:
             pa.field(f"{self.prefix}_reason", pa.large_string()),
             *(pa.field(f"{self.prefix}_{snake_case(name)}", MEASURED) for name in names),
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class AllReasons:
+    """Drops what `filter` drops under the same reason; the evidence has `fails`: all rules that the document fails.
+
+    The first rule that fails hides the others, so by itself it cannot say what a rule adds to the ones before it.
+    """
+
+    filter: Filter
+
+    version: ClassVar[int] = 1
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def name(self) -> str:
+        """The name in ledgers and pages: that of the filter."""
+        return name_of(self.filter)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return what the filter does."""
+        return self.filter.output_schema(schema)
+
+    def apply(self, batch: pa.RecordBatch) -> Outcome:
+        """Keep the rows for which all measures pass."""
+        return self.decide(batch, self.filter.measures(batch))
+
+    def decide(self, batch: pa.RecordBatch, measures: list[Measure]) -> Outcome:
+        """Return the outcome for `batch`, whose rows have these measures."""
+        outcome = self.filter.decide(batch, measures)
+        rows = np.flatnonzero(first_failing(measures, batch.num_rows) >= 0)
+        failing = [(measure.reason, ~measure.passes()) for measure in measures]
+        fails = [list(dict.fromkeys(reason for reason, failed in failing if failed[row])) for row in rows.tolist()]
+        before = outcome.dropped.column("evidence").to_pylist()
+        evidence = [
+            canonical_json({**(json.loads(own) if own else {}), "fails": reasons})
+            for own, reasons in zip(before, fails, strict=True)
+        ]
+        place = DROPPED.get_field_index("evidence")
+        dropped = outcome.dropped.set_column(place, DROPPED.field(place), pa.array(evidence, pa.large_string()))
+        return replace(outcome, dropped=dropped)
 
 
 def decide(name: str, batch: pa.RecordBatch, measures: Sequence[Measure], nearing: Sequence[Measure]) -> Outcome:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.exact import Integers
-from transforms.filters import Filter, Measure, Tag
+from transforms.filters import AllReasons, Filter, Measure, Tag
 from transforms.findings import Findings
 from transforms.outcome import Outcome, Transform
 from transforms.text_columns import ordered_places
@@ -61,7 +61,7 @@ class Sharing:
 
     def apply(self, transform: Transform, batch: pa.RecordBatch) -> Outcome:
         """Return `transform.apply(batch)`; `batch` is best what the last transform kept."""
-        judge = transform.filter if isinstance(transform, Tag) else transform
+        judge = transform.filter if isinstance(transform, (AllReasons, Tag)) else transform
         if not isinstance(judge, (JudgesTexts, EditsTexts)) or batch.schema.get_field_index("text") < 0:
             self._view = None
             return transform.apply(batch)
@@ -74,7 +74,7 @@ class Sharing:
 
 
 def _outcome(transform: Transform, judge: object, view: _View) -> Outcome:
-    if isinstance(transform, (Filter, Tag)) and isinstance(judge, JudgesTexts):
+    if isinstance(transform, (AllReasons, Filter, Tag)) and isinstance(judge, JudgesTexts):
         measures = judge.judge(view.found)
         rows = view.rows
         return transform.decide(view.batch, measures if rows is None else [measure.of(rows) for measure in measures])

@@ -171,6 +171,7 @@ MEMBERS: dict[str, Member] = {
     "GopherQuality of German": Member(GopherQuality(min_words=2, stop_words=GERMAN), batch_of),
     "GopherQuality.tag": Member(GopherQuality().tag(), batch_of),
     "GopherRepetition": Member(GopherRepetition(), batch_of),
+    "GopherQuality with all reasons": Member(GopherQuality().all_reasons(), batch_of),
     "GopherRepetition.tag": Member(GopherRepetition().tag(), batch_of),
     "C4Lines": Member(C4Lines(), batch_of),
     "C4Lines without end marks": Member(C4Lines(end_marks=None, min_words=2), batch_of),

@@ -134,3 +134,15 @@ def test_filter_empty_batch_gives_empty_tables() -> None:
 )
 def test_snake_case_names_are_column_names(name: str, expected: str) -> None:
     assert snake_case(name) == expected
+
+
+def test_filter_with_all_reasons_drops_the_same_and_names_every_rule_that_fails() -> None:
+    batch = batch_of(["ab", "x", "axx", ""])
+    plain, told = Letters().apply(batch), Letters().all_reasons().apply(batch)
+    assert told.kept.equals(plain.kept)
+    assert told.dropped.drop_columns(["evidence"]).equals(plain.dropped.drop_columns(["evidence"]))
+    assert told.dropped.column("evidence").to_pylist() == [
+        '{"fails":["too short","too many x"]}',
+        '{"fails":["too many x"]}',
+        '{"fails":["too short"]}',
+    ]
