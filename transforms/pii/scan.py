@@ -72,7 +72,7 @@ def _triggers() -> Bytes:
         (b":", COLON),
         (b"=", EQUALS),
         (b"_-", JOINER),
-        (b"ABJS", CAPITAL),
+        (b"ABEJS", CAPITAL),
     ):
         table[list(characters)] = trigger
     return _frozen(table)
@@ -258,11 +258,11 @@ def _is_prefix(data: Bytes, low: Int, high: Int, place: Int, properties: Flags, 
 
 @inlined
 def _capital(data: Bytes, low: Int, high: Int, place: Int, properties: Flags) -> Int:
-    """Return the code of what an A, B, J or S may belong to: AKIA…, AIza…, -----BEGIN, eyJ…, SG.…"""
+    """Return the code of what an A, B, E, J or S may belong to: AKIA…, AIza…, -----BEGIN or END, eyJ…, SG.…"""
     byte = data[place]
     if byte == 0x4A:  # J
         return np.int64(JWT if place - low >= 2 and data[place - 1] == 0x79 and data[place - 2] == 0x65 else 0)
-    if byte == 0x42:  # B
+    if byte == 0x42 or byte == 0x45:  # B, E
         if place - low < 5:
             return np.int64(0)
         for before in range(place - 5, place):

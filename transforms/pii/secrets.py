@@ -13,14 +13,14 @@ Formats that their issuers publish, each with its prefix and length; a longer or
 | OpenAI, Anthropic | ``sk-…T3BlbkFJ…``, ``sk-ant-…`` |
 | Hugging Face, npm, PyPI, SendGrid | ``hf_`` and 34, ``npm_`` and 36, ``pypi-AgEI…``, ``SG.`` and 22, ``.``, 43 |
 | JSON Web Tokens (RFC 7519) | three base64url parts, the first a JSON object with "alg" |
-| private keys (RFC 7468, PGP, OpenSSH) | ``-----BEGIN … PRIVATE KEY-----`` to the end line, or what base64 there is |
+| private keys (RFC 7468, PGP, OpenSSH) | ``-----BEGIN … PRIVATE KEY-----`` to the end line, or the half that is there |
 
 And, where nothing else tells: the *password of a URL* (``scheme://user:password@host``), and the *value assigned* to
 a name that ends in password, secret, token, api key, access key, private key, credential …: 16 to 128 characters
 without a space that look random (`_looks_random`). Left are placeholders (``your_key``, ``xxxxxxxx``, ``${TOKEN}``),
 calls, names of variables, words, UUIDs, and digests, which no such name introduces. Only the value is masked.
 
-Cost: constant per candidate; a private key is read to its end, at most `KEY_LENGTH` bytes.
+Cost: constant per candidate; a private key is read to its end or from its start, at most `KEY_LENGTH` bytes.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ KEY_BODY: Final = re.compile(
     rb"(?:(?!-----)[^<>]){0,%d}+-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----" % KEY_LENGTH
 )
 KEY_LINES: Final = re.compile(rb"(?:(?:[\s\"'+,]|\\[nr]){1,16}+[0-9A-Za-z+/=]{16,128}+){1,400}+")
+KEY_END: Final = re.compile(rb"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+KEY_LINE: Final = re.compile(rb"[\s\"',]*+([0-9A-Za-z+/=]{1,128}+)(?:[\s\"'+,]|\\[nr])*+")
 KEY_CONTENT: Final = re.compile(rb"[0-9A-Za-z+/]{32}")
 
 USER_INFO: Final = re.compile(rb"://[^\s/:@<>\"'`]{0,64}:([^\s/@<>\"'`]{1,96})\Z")
@@ -130,7 +132,13 @@ def web_token(text: bytes, trigger: int) -> Found | None:
 
 
 def private_key(text: bytes, trigger: int) -> Found | None:
-    """Return the block whose BEGIN stands at `trigger`: to its END, or its base64 lines where that is missing."""
+    """Return the block whose BEGIN or END stands at `trigger`, both markers with it where both are there.
+
+    Without its END it reaches as far as lines of base64 follow, without its BEGIN as far back as they go.
+    """
+    end = KEY_END.match(text, trigger - 5)
+    if end is not None:
+        return _cut_key(text, end)
     start = KEY_START.match(text, trigger - 5)
     if start is None:
         return None
@@ -138,6 +146,20 @@ def private_key(text: bytes, trigger: int) -> Found | None:
     if body is None or not KEY_CONTENT.search(body[0]):
         return None
     return Found(start.start(), body.end(), "secret")
+
+
+def _cut_key(text: bytes, end: re.Match[bytes]) -> Found | None:
+    """Return the rest of a block whose BEGIN is missing: the lines of base64 before its END."""
+    marker = text.rfind(b"-----", max(0, end.start() - KEY_LENGTH), end.start())
+    first = max(0, end.start() - KEY_LENGTH) if marker < 0 else marker + 5
+    start = end.start()
+    for place, line in enumerate(reversed(text[first : end.start()].splitlines(keepends=True))):
+        match = KEY_LINE.fullmatch(line)
+        is_end = place == 0 or start == len(line)  # the last line of a key may be short, and a first one that is cut
+        if match is None or (len(match[1]) < 16 and not is_end):
+            break
+        start -= len(line)
+    return Found(start, end.end(), "secret") if KEY_CONTENT.search(text, start, end.start()) else None
 
 
 def password(text: bytes, at: int) -> tuple[bool, Found | None]:

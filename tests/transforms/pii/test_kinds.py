@@ -59,6 +59,9 @@ FOUND = {
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijklmnop-_123": "<secret>",
     "-----BEGIN RSA PRIVATE KEY-----\n" + "aB3d" * 16 + "\n-----END RSA PRIVATE KEY-----\nx": "<secret>\nx",
     "-----BEGIN PRIVATE KEY-----\n" + "aB3d" * 16 + "\ncut short": "<secret>\ncut short",
+    "aB3d\n" + "aB3d" * 16 + "\n-----END PRIVATE KEY-----\nx": "<secret>\nx",
+    "see\n" + "aB3d" * 16 + "\naB==\n-----END PRIVATE KEY-----": "<secret>",
+    "\nsee\n" + "aB3d" * 16 + "\naB==\n-----END PRIVATE KEY-----": "\nsee\n<secret>",
 }
 
 LEFT = [

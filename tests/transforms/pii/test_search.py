@@ -47,7 +47,18 @@ def test_disjoint_overlapping_matches_become_one_of_the_first_kind() -> None:
 HOSTILE = [
     *("1", "@", ":", "A", "0", "-", "_", "=", "é", "a@", "a.", "a@a.", "1.", "1.1.1.1.", "2a00:", "2a00::1 ", "a-"),
     *(">=1.1.1.1 ", "a@" + "b." * 120, "(1", "+1", "+4", "0 1", "030 1234567 ", "4111 1111 ", "4111111111111111 "),
-    *("-----BEGIN PRIVATE KEY-----", "eyJ", "eyJhbGciOiJIUzI1NiJ9.", "ghp_", "sk-", "token=", "password=aB3", "DE89 "),
+    *(
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----\n" + "aB3d" * 20 + "\n",
+        "eyJ",
+        "eyJhbGciOiJIUzI1NiJ9.",
+        "ghp_",
+        "sk-",
+        "token=",
+        "password=aB3",
+        "DE89 ",
+    ),
     *("202-555-0143 ", "://a:", "://a:b@c", "a@b.org", "93.184.216.34-", "<email>", "(030) ", "tel: 1"),
     *("030 1234567 2a@b.org ", "a@b.version 93.184.216.34 "),
 ]
