@@ -25,7 +25,7 @@ from transforms.paragraph_language import CutOtherLanguages, JudgeParagraphs, Ma
 from transforms.pii import MaskPII
 from transforms.predicates import field
 from transforms.presets import by_language, c4, code, dclm_baseline, fineweb, gopher, gopher_quality, refinedweb
-from transforms.quality import Level, Quality, ScoreAtLeast
+from transforms.quality import Level, Quality, ScoreAtLeast, score_at
 from transforms.refinedweb import RefinedWebLines
 from transforms.sample import Sample
 from transforms.switch import Switch
@@ -107,4 +107,5 @@ __all__ = [
     "gopher_quality",
     "keep_if",
     "refinedweb",
+    "score_at",
 ]

@@ -11,6 +11,7 @@ a word a text has the score of the model's bias. Cost: that of the model on thre
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
@@ -21,9 +22,11 @@ import pyarrow as pa
 from transforms.chain import together
 from transforms.classifier_training import mean_scores
 from transforms.embedding import Embedder
+from transforms.exact import Number, exact
 from transforms.filters import Filter, Measure, at_least
 from transforms.fitted import file_of
 from transforms.learners import load_scorer
+from transforms.logistic import score_of
 from transforms.outcome import Outcome, SchemaError, kept, require
 from transforms.schema import set_columns, with_columns
 from transforms.score_levels import Levels, read_levels
@@ -39,6 +42,18 @@ LEVEL_TYPE: Final = pa.int32()
 def score_field(label: str) -> pa.Field[Any]:
     """Return the column of scores of a label, in thousandths."""
     return pa.field(f"{label}_score", SCORE_TYPE)
+
+
+def score_at(probability: Number | str) -> int:
+    """Return the score in thousandths that belongs to a probability: 0 to .5, -3,993 to .018112 (DCLM-baseline's).
+
+    Raises:
+        ValueError: it does not lie between 0 and 1.
+    """
+    share = exact(probability)
+    if not 0 < share < 1:
+        raise ValueError(f"score_at({probability}): a probability lies between 0 and 1")
+    return score_of(int(share * 1_000_000 + Fraction(1, 2)))
 
 
 def level_field(column: str) -> pa.Field[Any]:

@@ -89,6 +89,7 @@ def _windows(data: Bytes, bounds: Positions, width: np.int64) -> tuple[Positions
 def _gathered(data: Bytes, starts: Positions, borders: Positions) -> npt.NDArray[np.uint8]:
     made = np.empty(borders[-1], np.uint8)
     for w in range(len(starts)):
-        size = borders[w + 1] - borders[w]
-        made[borders[w] : borders[w + 1]] = data[starts[w] : starts[w] + size]
+        shift = starts[w] - borders[w]
+        for place in range(borders[w], borders[w + 1]):
+            made[place] = data[place + shift]
     return made

@@ -12,7 +12,7 @@ from tests.transforms.classifier_corpus import SMALL, WIDTH, menu, prose, traine
 from tests.transforms.documents import batch_of
 from transforms.fitted import FittedError, LocalFile
 from transforms.outcome import SchemaError
-from transforms.quality import Level, Quality, ScoreAtLeast, score_field
+from transforms.quality import Level, Quality, ScoreAtLeast, score_at, score_field
 from transforms.score_levels import Levels
 
 SCORE = score_field("quality")
@@ -77,6 +77,12 @@ def test_score_at_least_takes_borders_per_column(tmp_path: Path) -> None:
 def test_score_at_least_can_be_a_tag_before_its_border_is_fitted() -> None:
     names = ScoreAtLeast("a stage, later").tag().output_schema(scored([]).schema).names
     assert "score_at_least_reason" in names and "score_at_least_quality_score" in names
+
+
+def test_score_at_a_probability_is_its_log_odds_in_thousandths() -> None:
+    assert [score_at(p) for p in (0.5, "0.018112", 0.9)] == [0, -3993, 2197]
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        score_at(1)
 
 
 def test_borders_must_be_whole_numbers_that_ascend() -> None:
