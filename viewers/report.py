@@ -29,6 +29,7 @@ from viewers.panels.rights import rights
 from viewers.panels.samples import samples
 from viewers.panels.scores import scores
 from viewers.panels.tokens import tokens
+from viewers.panels.topics import topics
 from viewers.panels.verdicts import verdicts
 from viewers.tables import MEANINGS, Mark, mark
 from viewers.visible import shortened
@@ -42,6 +43,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     contamination,
     personal,
     scores,
+    topics,
     hold_out,
     tokens,
     mixture,

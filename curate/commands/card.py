@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
+from curate.commands.topic_card import topic_lines
 from curate.configuration import ConfigurationError
 from curate.digests import short
 from curate.products import ModelFiles, open_product
@@ -89,6 +90,8 @@ def lines(model: ModelFiles) -> Iterator[str]:
         yield from _classifier(card)
     elif verb == "fit levels":
         yield from _levels(card)
+    elif verb == "fit topics":
+        yield from topic_lines(card)
     else:
         yield from (f"  {line}" for line in json.dumps(card, indent=1, ensure_ascii=False).splitlines())
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from curate import Column, ConfigurationError, Dataset, Outputs, fit_topics, read_jsonl, tokenize, train_tokenizer
+from curate.command_line import main
 from curate.datasets import dataset_folder
 from curate.products import ModelFiles, open_product
 from curate.receipts import read_manifest
@@ -30,6 +31,7 @@ from tests.transforms.documents import batch_of
 from tests.transforms.topic_texts import SUBJECTS, texts_about_topics
 from transforms.embedding import HashedTfidf
 from transforms.topics import AssignTopic, Topics
+from viewers.report import write_report
 
 MADE = [*texts_about_topics(25, words=40), ("en", "none", "… !")]
 COLUMNS: dict[str, str | Column] = {"language": "language", "subject": "subject", "level": Column("level", "int64")}
@@ -210,6 +212,23 @@ def test_topics_are_shown_where_a_recipe_is_shown(made: Run) -> None:
     shown = show_outputs(outputs(made.raw).products)
     assert "fit topics" in shown
     assert "AssignTopic(" in shown
+
+
+def test_card_of_topics_is_told_in_words_and_saved(
+    made: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(made.result.folder.parent)
+    assert main(["card", store, "--save", str(tmp_path / "published")]) == 0
+    told = capsys.readouterr().out
+    assert "fitted to 101 of 101 documents, 1 without words" in told
+    assert all(name in told for name in names_of(made.result).values())
+    assert (tmp_path / "published" / "topics.model").read_bytes() == made.file.read_bytes()
+
+
+def test_report_shows_topics_and_the_grid_of_cells(made: Run, tmp_path: Path) -> None:
+    page = write_report(made.result.store, made.result.name, tmp_path / "report.html").read_text("utf-8")
+    assert "Topics, of the documents looked at" in page
+    assert "Share of tokens in cells of tokenize" in page
 
 
 @dataclass(frozen=True)
