@@ -1,6 +1,6 @@
 """Deduplication through the engine: whether it is right, how fast, how it grows, and what hurts it.
 
-    python -m benchmarks.dedup [--size small|full] [--peers] [--only PART …] [--record] [--profile FILE] [--folder DIR]
+    python -m benchmarks.dedup [--size small|full] [--peers [NAME …]] [--only PART …] [--record]
 
 Every run is that of a recipe of `benchmarks.dedup_recipe` as `curate run` makes it, in a process of its own, on one
 core. Where ../shared is absent it says so and ends. The parts:
@@ -75,7 +75,8 @@ class Report:
 
     def run_speed(self) -> None:
         """The speed corpus, and other tools."""
-        peers = [peer.name for peer in PEERS] if self.options.peers else []
+        named = self.options.peers
+        peers = [peer.name for peer in PEERS if named is not None and (not named or peer.name in named)]
         self.speed = dedup_speed.speed(self.work, self.options.size, self.passages, peers, self.options.profile)
         self.checks |= self.speed.checks
 
@@ -141,12 +142,17 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", choices=["small", "full"], default="small", help="default: %(default)s")
-    parser.add_argument("--peers", action="store_true", help="other tools too, each in an environment made for it")
+    names = [peer.name for peer in PEERS]
+    parser.add_argument(
+        "--peers", nargs="*", metavar="NAME", help=f"other tools too, all or those of {', '.join(map(repr, names))}"
+    )
     parser.add_argument("--only", action="append", choices=list(PARTS), help="this part; may be given again")
     parser.add_argument("--record", action="store_true", help="keep the figures of a full run for the guide's estimate")
     parser.add_argument("--folder", type=Path, help="where to work: some GB at full size (default: in memory)")
     parser.add_argument("--profile", type=Path, help="where to write a profile of the speed run, which it slows down")
     options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.peers or ()) - set(names)):
+        parser.error(f"--peers: no tool is called {unknown[0]!r}, but {', '.join(map(repr, names))}")
     if options.record and (options.size != "full" or (options.only and "scaling" not in options.only)):
         parser.error("--record needs --size full, and the part scaling")
     return options

@@ -231,6 +231,13 @@ def test_recording_needs_a_full_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert options_of(["--record", "--size", "full"]).record
 
 
+def test_other_tools_are_none_all_or_those_that_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [options_of(given).peers for given in ([], ["--peers"], ["--peers", "rensa"])] == [None, [], ["rensa"]]
+    with pytest.raises(SystemExit):
+        options_of(["--peers", "renza"])
+    assert "no tool is called 'renza'" in capsys.readouterr().err
+
+
 def test_truth_without_pairs_is_judged(tmp_path: Path) -> None:
     truth: Truth = fast_truth_of(array(["one text", "another text"]), MinHash())
     assert truth.judge(np.array([True, False])) == (1, 1, 0)
