@@ -105,6 +105,24 @@ def test_frozen_documents_always_stay_even_if_they_resemble_each_other(tmp_path:
     assert keeps_two.rows == 1 and len(ledger(keeps_two)) == 1  # both frozen ones, and one more
 
 
+@pytest.mark.parametrize("held_edges", [None, 1])
+def test_document_goes_for_a_frozen_one_that_another_frozen_one_resembles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_edges: int | None
+) -> None:
+    """Of a chain a ~ b ~ c both a and b are frozen: c goes for b, whichever of them comes first."""
+    words = [f"w{n}" for n in range(80)]
+    chain = [" ".join([*(f"v{n}" for n in range(3 * step)), *words[3 * step :]]) for step in range(5)]
+    if held_edges is not None:
+        monkeypatch.setattr(plan, "MAX_COMPONENT_EDGES", 0)
+        monkeypatch.setattr(plan, "HELD_EDGES", held_edges)
+    frozen = [{"name": f"n{step}", "text": text} for step, text in enumerate(chain[:4])]
+    made(deduplicate(read(tmp_path / "in", frozen, "old")), tmp_path / "1")
+    method = replace(THOROUGH, threshold=".8")
+    new = read(tmp_path / "in", [{"name": "c", "text": chain[4]}], "new")
+    found = made(deduplicate(new, method=method, against=of(tmp_path / "1")), tmp_path / "2")
+    assert found.rows == 0 and found.statistics["duplicates"]["edges"] == 1
+
+
 @pytest.mark.parametrize("method", [THOROUGH, None])
 def test_deduplication_against_a_reference_does_not_depend_on_partitions_or_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrivals: list[Described], method: MinHash | None

@@ -82,6 +82,19 @@ def test_templates_are_the_shingles_in_more_than_the_share_of_a_sources_distinct
     assert verify(tmp_path / "store").problems == []
 
 
+def test_template_is_in_one_text_more_than_the_share(tmp_path: Path) -> None:
+    phrases = ["exactly at the share here", "one more than the share"]
+    given = [
+        f"t{n} {' '.join(phrase for phrase, many in zip(phrases, (4, 5), strict=True) if n < many)} e{n}"
+        for n in range(20)
+    ]
+    write_lines(tmp_path / "in" / "a.jsonl", [{"text": text} for text in given])
+    described = deduplicate(read_jsonl(tmp_path / "in", source="s"), method=METHOD, without_templates=RULE)
+    found = listed(run_on(Outputs(texts=described), tmp_path / "store").outputs["texts"])
+    wanted = sets_of(array([phrases[1]]), METHOD).values.tolist()
+    assert [(row["shingle"], row["count"]) for row in found] == [(wanted[0], 5)]
+
+
 def test_texts_are_alike_only_in_what_is_no_template(tmp_path: Path, sources: list[Described]) -> None:
     glued = run_on(Outputs(texts=deduplicate(*sources, method=METHOD)), tmp_path / "store").outputs["texts"]
     kept = run_on(

@@ -157,6 +157,16 @@ def test_what_a_reference_means_already_goes_and_nothing_of_it_comes_out(
     assert any("reference" in entry for entry in named)
 
 
+def test_document_goes_for_a_frozen_one_that_another_frozen_one_resembles(tmp_path: Path) -> None:
+    """Of a chain a ~ b ~ c both a and b are frozen: c goes for b, whichever of them comes first."""
+    frozen = read(tmp_path, ["a" * 30 + "b" * n for n in (0, 12, 24)], "old")
+    run_on(Outputs(old=frozen.keep("old")), tmp_path / "1")
+    new, old = read(tmp_path, ["a" * 30 + "b" * 38], "new"), reference(tmp_path / "1", "old")
+    options: dict[str, Any] = {"embedder": Letters(), "similarity": 0.9, "clusters": 1, "against": old}
+    found = made(deduplicate_semantic(new, **options), tmp_path / "2")
+    assert found.rows == 0 and found.statistics["duplicates"]["compared"] == 3
+
+
 def test_source_that_loses_more_than_its_share_stops_the_run(tmp_path: Path, sources: list[Described]) -> None:
     with pytest.raises(TooManyRemovedError, match=r"'new' would lose .* documents"):
         made(deduplicate_semantic(*sources, similarity=0.8, clusters=1, max_removed={"new": 0.1}), tmp_path / "store")
