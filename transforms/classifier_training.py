@@ -173,29 +173,29 @@ class _Judge:
 def _telling(
     model: ModelFile, training: pa.Table, examples: Examples, shows: Callable[[str], bool]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the features that add most to the scores of training's positives, and most against its negatives."""
-    weights = model.arrays["weights"].astype(np.int64)
+    """Return the features that set training's positives apart most, and its negatives.
+
+    Ranked by weight × what a window of the one class has more of them than one of the other, on the average.
+    """
+    weights = model.arrays["weights"].astype(np.float64)
     common, bits = model.arrays["common"], int(model.header["bits"])
-    sums = [np.zeros(len(weights), np.int64), np.zeros(len(weights), np.int64)]
+    sums = np.zeros((2, len(weights)))
     for texts, labels in examples_portions(examples):
         found = features_of(texts, common, bits)
         owner = np.repeat(labels, np.diff(found.offsets))
         for label in (NEGATIVE, POSITIVE):
             np.add.at(sums[label], found.buckets[owner == label], found.values[owner == label])
-    ranked = {
-        "positive": np.lexsort((np.arange(len(weights)), -(weights * sums[POSITIVE])))[:TELLING],
-        "negative": np.lexsort((np.arange(len(weights)), weights * sums[NEGATIVE]))[:TELLING],
-    }
-    wanted = np.unique(np.concatenate(list(ranked.values())))
-    shown = _examples_of(wanted, training, common, bits, shows)
-    return {
-        sense: [
-            {"weight": int(weights[bucket] * MILLI // UNIT), **shown[bucket]}
-            for bucket in buckets.tolist()
-            if bucket in shown
-        ]
-        for sense, buckets in ranked.items()
-    }
+    windows = np.bincount(examples.labels, minlength=2)
+    more = sums[POSITIVE] / windows[POSITIVE] - sums[NEGATIVE] / windows[NEGATIVE]
+    told = {}
+    for sense, label, sign in (("positive", POSITIVE, 1), ("negative", NEGATIVE, -1)):
+        apart = np.where((weights * sign > 0) & (more * sign > 0), weights * more, 0.0)
+        buckets = np.lexsort((np.arange(len(weights)), -apart))[:TELLING]
+        mine = training.filter(pc.equal(training.column("class"), label))
+        shown = _examples_of(buckets[apart[buckets] > 0], mine, common, bits, shows)
+        chosen = [bucket for bucket in buckets.tolist() if bucket in shown]
+        told[sense] = [{"weight": int(weights[b]) * MILLI // UNIT, **shown[b]} for b in chosen]
+    return told
 
 
 def _examples_of(
