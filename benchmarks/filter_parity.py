@@ -13,10 +13,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -178,8 +180,9 @@ def restated() -> dict[str, Filter]:
     return {name: of(name) for name in CHAINS}
 
 
-def datatrove_filters() -> dict[str, Filter]:
-    """Return datatrove's filters themselves, their splitters of words and sentences replaced by ours."""
+@contextmanager
+def datatrove_filters() -> Iterator[dict[str, Filter]]:
+    """Yield datatrove's filters themselves, their splitters of words and sentences replaced by ours until the end."""
     from datatrove.data import Document
     from datatrove.pipeline.filters import (
         C4ParagraphFilter,
@@ -193,9 +196,6 @@ def datatrove_filters() -> dict[str, Filter]:
         gopher_repetition_filter,
     )
 
-    for module in (gopher_quality_filter, gopher_repetition_filter, fineweb_quality_filter):
-        module.split_into_words = lambda text, language: list(words_of(text))
-    c4_filters.split_into_sentences = lambda line, language: [line] * sentences_of(line)
     filters: dict[str, Any] = {
         "GopherQuality": GopherQualityFilter(),
         "GopherRepetition": GopherRepetitionFilter(),
@@ -217,7 +217,13 @@ def datatrove_filters() -> dict[str, Filter]:
 
         return verdict
 
-    return {name: of(name) for name in CHAINS}
+    with ExitStack() as stack:
+        for module in (gopher_quality_filter, gopher_repetition_filter, fineweb_quality_filter):
+            words = patch.object(module, "split_into_words", lambda text, language: list(words_of(text)))
+            stack.enter_context(words)
+        sentences = patch.object(c4_filters, "split_into_sentences", lambda line, language: [line] * sentences_of(line))
+        stack.enter_context(sentences)
+        yield {name: of(name) for name in CHAINS}
 
 
 def same(one: Verdict, other: Verdict) -> bool:

@@ -1,15 +1,18 @@
-"""The document-wise transforms on one core: rates, verdicts against plain Python, and datatrove on the same documents.
+"""The document-wise transforms on one core: rates, verdicts against plain Python and datatrove, and peers' rates.
 
-Run `python -m benchmarks.filters [--size small|full] [--peers]`. It reads ../shared/data/corpora/multidomain.parquet
-where it is present (books, LaTeX, code, twelve languages; small is 1,000 documents spread over it), else text made
-here. Rates are the best of several runs, in MB (10^6 bytes) of UTF-8 and documents per CPU second; "both Gopher
-filters" are the two on all documents, as the peers are measured. Checks are of quality: every verdict of the two
-Gopher filters equals that of `benchmarks.plain_gopher` on a sample, personal data is found (`benchmarks.pii_cases`),
-normalising twice changes nothing, languages are those that the corpus states. The last line is JSON; exit status 1: a
-check failed.
+Run `python -m benchmarks.filters [--size small|full] [--peers] [--nemo PYTHON]`. It reads
+../shared/data/corpora/multidomain.parquet where it is present (books, LaTeX, code, twelve languages; small is 1,000
+documents spread over it), else text made here. Rates are the best of several runs, in MB (10^6 bytes) of UTF-8 and
+documents per CPU second. The *chain* is Gopher repetition, Gopher quality, C4, FineWeb (`benchmarks.filter_chain`).
 
-Peers are datatrove's GopherQualityFilter and GopherRepetitionFilter, called as `.filter(document)`. Where their
-definitions differ (see `transforms.gopher`) so do verdicts: the share of equal ones is shown, and is no check.
+Checks: the chain makes 30 MB/s; every verdict of the two Gopher filters equals that of `benchmarks.plain_gopher` on a
+sample; each verdict on 20,000 passages (small: 2,000) and 3,000 (300) edge cases equals datatrove's or is explained by
+a reading of the paper (`benchmarks.filter_parity`); personal data is found (`benchmarks.pii_cases`), normalising twice
+changes nothing, languages are those that the corpus states. The last line is JSON; exit status 1: a check failed.
+
+`--peers` measures datatrove's chain in this process (extra "datatrove") and compares with its filters themselves, not
+with their restatement; `--nemo` names an interpreter that has NeMo Curator (`benchmarks.filter_chain_nemo` says how).
+Checks then: 60 times datatrove's rate and 4 times NeMo Curator's, on the same documents.
 """
 
 from __future__ import annotations
@@ -20,8 +23,10 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -30,20 +35,30 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks import pii_cases
+from benchmarks.filter_chain import datatrove_rate, nemo_rate, run_chain, run_everything
+from benchmarks.filter_parity import compare, datatrove_filters, edge_cases, lines_of_report, passages, restated
 from benchmarks.minhash import CORPUS, seconds, synthetic
 from benchmarks.plain_gopher import quality_reason, repetition_reason
+from transforms.c4 import C4Documents, C4Lines
+from transforms.code_rules import CodeQuality
+from transforms.fineweb import FineWebQuality
 from transforms.gopher import GopherQuality, GopherRepetition
 from transforms.language import Language
 from transforms.language_model import default_model
 from transforms.normalise import NormalizeText
 from transforms.outcome import Outcome, Transform
 from transforms.pii import MaskPII
+from transforms.refinedweb import RefinedWebLines
 
 DOCUMENTS: Final = {"small": 1_000, "full": 1_000_000}
 BATCH: Final = 1_024
 PLAIN_DOCUMENTS: Final = 400
 PLAIN_BYTES: Final = 20_000
 PEER_BYTES: Final = 1_500_000
+PASSAGES: Final = {"small": (2_000, 300), "full": (20_000, 3_000)}
+"""Passages and edge cases on which verdicts are compared."""
+LEAST_RATE: Final = 30
+LEAST_RATIOS: Final = {"datatrove": 60, "NeMo Curator": 4}
 LEAST_ACCURACY: Final = 0.98
 """Of languages of encyclopaedia articles, which lid.176 confuses rarely."""
 PACKAGES: Final = ("numpy", "numba", "pyarrow", "fasttext-community", "datatrove", "spacy")
@@ -90,6 +105,11 @@ def transforms() -> dict[str, Transform]:
         "NormalizeText": NormalizeText(),
         "GopherQuality": GopherQuality(),
         "GopherRepetition": GopherRepetition(),
+        "C4Lines": C4Lines(),
+        "C4Documents": C4Documents(),
+        "FineWebQuality": FineWebQuality(),
+        "RefinedWebLines": RefinedWebLines(),
+        "CodeQuality": CodeQuality(),
         "MaskPII": MaskPII(),
     }
     return measured | ({"Language": Language()} if default_model().exists() else {})
@@ -145,30 +165,47 @@ def other_checks(documents: pa.RecordBatch) -> Iterator[tuple[str, Check]]:
         print("Language is not checked: `curate fetch lid` puts the model in place")
 
 
-def peer_rates(documents: pa.RecordBatch) -> dict[str, float]:
-    """Return MB/s of datatrove's two filters on the first documents; print the share of equal verdicts."""
-    from datatrove.data import Document
-    from datatrove.pipeline.filters import GopherQualityFilter, GopherRepetitionFilter
-    from datatrove.pipeline.filters.base_filter import BaseFilter
-
+def chain_rates(documents: pa.RecordBatch, peers: bool, nemo: Path | None) -> dict[str, float]:
+    """Return MB/s of the chain on all documents, and, on the first of them, of ours and of the peers asked for."""
+    found, size = batches(documents), size_of(documents)
+    rates = {
+        "chain": size / seconds(partial(run_chain, found), 3),
+        "every filter on every document": size / seconds(partial(run_everything, found), 3),
+    }
+    if not peers and nemo is None:
+        return rates
     lengths = np.asarray(pc.binary_length(documents.column("text")))
     some = documents.slice(0, max(1, int(np.searchsorted(np.cumsum(lengths), PEER_BYTES))))
-    peer_documents = [Document(text=text, id=str(row)) for row, text in enumerate(some.column("text").to_pylist())]
+    texts, size = some.column("text").to_pylist(), size_of(some)
+    rates["ours, the peers' documents"] = size / seconds(partial(run_chain, batches(some)), 5)
+    stays = {"ours": run_chain(batches(some))}
+    if peers:
+        rates["datatrove"], stays["datatrove"] = datatrove_rate(texts, size)
+    if nemo is not None:
+        rates["NeMo Curator"], stays["NeMo Curator"] = nemo_rate(nemo, texts, size)
+    print(f"of {len(some)} documents the chain keeps: {stays}")
+    return rates
 
-    def run(peer: BaseFilter) -> list[bool]:
-        return [peer.filter(document) is True for document in peer_documents]
 
-    rates, ids = {}, some.column("id").to_pylist()
-    for peer, ours in ((GopherQualityFilter(), GopherQuality()), (GopherRepetitionFilter(), GopherRepetition())):
-        name = f"datatrove {type(peer).__name__}"
-        rates[name] = size_of(some) / seconds(partial(run, peer), 2)
-        dropped = verdicts_of(apply(ours, some))
-        equal = sum((identity not in dropped) == stays for identity, stays in zip(ids, run(peer), strict=True))
-        goes = len(some) - sum(run(peer))
-        print(f"{name} agrees on {equal} of {len(some)} documents: drops {goes}, ours {len(dropped)}")
-    both = 1 / sum(1 / rate for rate in rates.values())
-    time = seconds(partial(apply, GopherQuality(), some)) + seconds(partial(apply, GopherRepetition(), some))
-    return rates | {"datatrove, both filters": both, "ours, the same documents": size_of(some) / time}
+def rate_checks(rates: dict[str, float]) -> Iterator[tuple[str, Check]]:
+    """Yield the checks of the chain's rate."""
+    yield "chain: MB/s", [round(rates["chain"], 1), f"≥ {LEAST_RATE}", rates["chain"] >= LEAST_RATE]
+    for peer, least in LEAST_RATIOS.items():
+        if peer in rates:
+            ratio = rates["ours, the peers' documents"] / rates[peer]
+            yield f"chain: times {peer}", [round(ratio, 1), f"≥ {least}", ratio >= least]
+
+
+def parity_checks(passages_and_cases: tuple[int, int], peers: bool) -> Iterator[tuple[str, Check]]:
+    """Yield how many verdicts differ from datatrove's without an explanation."""
+    count, cases = passages_and_cases
+    texts = [*passages(count), *edge_cases(cases)]
+    with datatrove_filters() if peers else nullcontext(restated()) as filters:
+        parity = compare(texts, filters)
+    for line in lines_of_report(parity):
+        print(line[:400])
+    verdicts = f"0 of {parity.texts * len(parity.explained):,} verdicts, {parity.different:,} of which differ"
+    yield "datatrove: unexplained verdicts", [len(parity.unexplained), verdicts, not parity.unexplained]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -177,31 +214,36 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--size", choices=sorted(DOCUMENTS), default="full", help="how much text (default: %(default)s)"
     )
-    parser.add_argument("--peers", action="store_true", help="measure datatrove's filters, too")
+    parser.add_argument("--peers", action="store_true", help="measure and ask datatrove's filters, too")
+    parser.add_argument("--nemo", type=Path, help="an interpreter that has NeMo Curator, to measure its filters")
     options = parser.parse_args(arguments)
     documents = read_documents(DOCUMENTS[options.size])
     name, size = CORPUS.name if CORPUS.exists() else "text made here", size_of(documents)
     print(f"{name}: {len(documents):,} documents, {size:.1f} MB, one core")
     times = {name: seconds(partial(apply, t, documents), 5) for name, t in transforms().items()}
-    times["both Gopher filters"] = times["GopherQuality"] + times["GopherRepetition"]
     for name, time in times.items():
         print(f"{name:45} {size / time:9.1f} MB/s {len(documents) / time:9,.0f} documents/s")
-    peers = peer_rates(documents) if options.peers else {}
-    for name, rate in peers.items():
+    rates = chain_rates(documents, options.peers, options.nemo)
+    for name, rate in rates.items():
         print(f"{name:45} {rate:9.2f} MB/s")
-    checks = dict([*verdict_checks(documents), *other_checks(documents)])
+    checks = dict(
+        [
+            *rate_checks(rates),
+            *verdict_checks(documents),
+            *parity_checks(PASSAGES[options.size], options.peers),
+            *other_checks(documents),
+        ]
+    )
     for name, (value, bound, holds) in checks.items():
         print(f"{name:60} {value:6} {bound:14} {'holds' if holds else 'FAILS'}")
-    ours = size / times["both Gopher filters"]
-    same = peers.pop("ours, the same documents", None)
-    ratio = round(same / peers["datatrove, both filters"], 1) if same else None
+    peers = {peer: round(rates[peer], 2) for peer in LEAST_RATIOS if peer in rates}
     report = {
         "name": "filters",
         "unit": "MB/s",
-        "ours": round(ours, 1),
+        "ours": round(rates["chain"], 1),
         "rates": {name: round(size / time, 1) for name, time in times.items()},
-        "peers": {name: round(rate, 2) for name, rate in peers.items()},
-        "ratio": ratio,
+        "peers": peers,
+        "ratio": checks["chain: times datatrove"][0] if options.peers else None,
         "checks": checks,
         "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
     }

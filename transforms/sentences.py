@@ -57,7 +57,8 @@ def _count_sentences(data: Bytes, starts: Positions, ends: Positions, line_words
         if first < last:
             counts[line] = 1
         for word in range(first, last - 1):
-            if starts[word + 1] - ends[word] >= 2:  # a mark and a space, or a wide mark
+            gap = starts[word + 1] - ends[word]  # a mark and a space, or a wide mark, takes two bytes
+            if gap > 2 or (gap == 2 and roles[data[ends[word]]] & END):
                 counts[line] += _ends_sentence(data, starts[word], ends[word], starts[word + 1], roles)
     return counts
 

@@ -1,0 +1,112 @@
+"""The chain Gopher repetition, Gopher quality, C4, FineWeb on one core: ours, datatrove's, NeMo Curator's functions.
+
+All three get the same texts in memory, one after the other in one run; rates are MB (10^6 bytes) of UTF-8 per CPU
+second. In a chain a document that one filter drops is not seen by the next. datatrove's filters are called as
+`.filter(document)`, with its own words and sentences (spaCy); NeMo Curator's as `keep_document(score_document(text))`
+in an environment of its own (`benchmarks.filter_chain_nemo`), for its package pins what ours cannot have.
+
+C4 is as FineWeb has it (no rule on end marks), so that there is text left for FineWeb's rules.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from transforms.c4 import C4Documents, C4Lines
+from transforms.filters import Filter
+from transforms.findings import Findings
+from transforms.fineweb import FineWebQuality
+from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.outcome import Transform
+from transforms.presets import fineweb
+from transforms.sharing import Sharing
+
+Batches = Sequence[pa.RecordBatch]
+
+
+def run_chain(batches: Batches, transforms: Sequence[Transform] = fineweb()) -> int:
+    """Apply the chain as the engine does; return how many documents stay."""
+    stays = 0
+    for batch in batches:
+        shared, left = Sharing(), batch
+        for transform in transforms:
+            left = shared.apply(transform, left).kept
+        stays += left.num_rows
+    return stays
+
+
+def run_everything(batches: Batches) -> None:
+    """Let every filter judge every document: what the chain costs where nothing is dropped."""
+    before, after = (GopherRepetition(), GopherQuality()), (C4Documents(min_sentences=5), FineWebQuality())
+    lines = C4Lines(end_marks=None, min_words=3)
+    for batch in batches:
+        found = Findings(batch.column("text"))
+        _judge(before, found, batch)
+        left = lines.edit(found, None, batch).kept
+        _judge(after, Findings(left.column("text")), left)
+
+
+def _judge(filters: Sequence[Filter], found: Findings, batch: pa.RecordBatch) -> None:
+    for one in filters:
+        one.decide(batch, one.judge(found))  # type: ignore[attr-defined]
+
+
+def datatrove_chain() -> Callable[[Sequence[str]], int]:
+    """Return what runs datatrove's chain over texts and returns how many stay."""
+    from datatrove.data import Document
+    from datatrove.pipeline.filters import (
+        C4QualityFilter,
+        FineWebQualityFilter,
+        GopherQualityFilter,
+        GopherRepetitionFilter,
+    )
+
+    chain = (
+        GopherRepetitionFilter(),
+        GopherQualityFilter(),
+        C4QualityFilter(filter_no_terminal_punct=False),
+        FineWebQualityFilter(),
+    )
+
+    def run(texts: Sequence[str]) -> int:
+        documents = [Document(text=text, id="") for text in texts]
+        return sum(all(_keeps(one, document) for one in chain) for document in documents)
+
+    return run
+
+
+def _keeps(one: Any, document: Any) -> bool:
+    try:
+        return one.filter(document) is True
+    except ZeroDivisionError:
+        return False
+
+
+def datatrove_rate(texts: Sequence[str], size: float) -> tuple[float, int]:
+    """Return MB/s of datatrove's chain on `texts` of `size` MB, its models loaded; and how many stay."""
+    run = datatrove_chain()
+    run(texts[:1])
+    start = time.process_time()
+    stays = run(texts)
+    return size / (time.process_time() - start), stays
+
+
+def nemo_rate(python: Path, texts: Sequence[str], size: float) -> tuple[float, int]:
+    """Return MB/s of NeMo Curator's functions, run by `python`, which can import them; and how many documents stay.
+
+    Raises:
+        RuntimeError: `python` could not run them.
+    """
+    script = Path(__file__).with_name("filter_chain_nemo.py")
+    done = subprocess.run([python, script], input=json.dumps(list(texts)), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{python} cannot run NeMo Curator's functions: {done.stderr.strip().splitlines()[-1:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    return size / found["seconds"], found["stays"]
