@@ -162,12 +162,13 @@ def ours(name: str, texts: Sequence[str]) -> list[Verdict]:
             batch, columns = outcome.kept, outcome.dropped.to_pydict()
             dropped |= dict(zip(columns["id"], columns["reason"], strict=True))
         kept = dict(zip(batch.column("id").to_pylist(), batch.column("text").to_pylist(), strict=True))
-        verdicts += [dropped.get(one) or (_stripped(kept[one]) if name == "C4" else None) for one in ids]
+        verdicts += [dropped.get(one) or (_joined([trim(line) for line in lines_of(kept[one])]) if name == "C4" else None) for one in ids]
     return verdicts
 
 
-def _stripped(text: str) -> tuple[str, str]:
-    return "text", "\n".join(trim(line) for line in lines_of(text)).strip()
+def _joined(lines: Sequence[str]) -> tuple[str, str]:
+    """Return what is left of a text: whether a line that stays keeps its White_Space is no verdict."""
+    return "text", "\n".join(line.strip() for line in lines).strip()
 
 
 def restated() -> dict[str, Filter]:
@@ -213,7 +214,7 @@ def datatrove_filters() -> Iterator[dict[str, Filter]]:
                 return "error"
             if answer is not True:
                 return answer[1] if isinstance(answer, tuple) else "dropped"
-            return ("text", document.text) if name == "C4" else None
+            return _joined(document.text.split("\n")) if name == "C4" else None
 
         return verdict
 

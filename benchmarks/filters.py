@@ -220,7 +220,7 @@ def main(arguments: list[str] | None = None) -> int:
     documents = read_documents(DOCUMENTS[options.size])
     name, size = CORPUS.name if CORPUS.exists() else "text made here", size_of(documents)
     print(f"{name}: {len(documents):,} documents, {size:.1f} MB, one core")
-    times = {name: seconds(partial(apply, t, documents), 5) for name, t in transforms().items()}
+    times = {name: seconds(partial(apply, t, documents), 2) for name, t in transforms().items()}
     for name, time in times.items():
         print(f"{name:45} {size / time:9.1f} MB/s {len(documents) / time:9,.0f} documents/s")
     rates = chain_rates(documents, options.peers, options.nemo)

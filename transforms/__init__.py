@@ -17,6 +17,7 @@ from transforms.gopher import GopherQuality, GopherRepetition
 from transforms.gopher_stop_words import ENGLISH, GERMAN, STOP_WORDS
 from transforms.language import Language
 from transforms.learners import EmbeddedLinear, FastText, HashedLinear
+from transforms.marks import SENTENCE_ENDS
 from transforms.minhash import MinHash
 from transforms.normalise import NormalizeText
 from transforms.optout import RespectOptOut
@@ -41,6 +42,7 @@ from transforms.withdraw import WithdrawList
 __all__ = [
     "ENGLISH",
     "GERMAN",
+    "SENTENCE_ENDS",
     "STOP_WORDS",
     "AddColumns",
     "AssignTopic",

@@ -6,18 +6,8 @@
 """
 
 from curate import Outputs, deduplicate, read_warc, recipe
-from transforms import (
-    ExtractText,
-    GopherQuality,
-    GopherRepetition,
-    Language,
-    MaskPII,
-    MinHash,
-    NormalizeText,
-    URLDenyList,
-    URLWords,
-    datatrove_lists,
-)
+from transforms import ExtractText, Language, MaskPII, MinHash, NormalizeText, URLDenyList, URLWords, datatrove_lists
+from transforms import fineweb as filters
 
 
 @recipe
@@ -31,8 +21,7 @@ def fineweb(root: str, dumps: str) -> Outputs:
             ExtractText(),
             NormalizeText(),
             Language({"en": 0.65}),
-            GopherRepetition(),
-            GopherQuality(),
+            *filters(),
             name=f"filter {name}",
         )
         unique = deduplicate(pages, method=MinHash.fineweb(), name=f"deduplicate {name}")
