@@ -162,7 +162,8 @@ def ours(name: str, texts: Sequence[str]) -> list[Verdict]:
             batch, columns = outcome.kept, outcome.dropped.to_pydict()
             dropped |= dict(zip(columns["id"], columns["reason"], strict=True))
         kept = dict(zip(batch.column("id").to_pylist(), batch.column("text").to_pylist(), strict=True))
-        verdicts += [dropped.get(one) or (_joined([trim(line) for line in lines_of(kept[one])]) if name == "C4" else None) for one in ids]
+        left = {one: _joined([trim(line) for line in lines_of(text)]) for one, text in kept.items()}
+        verdicts += [dropped.get(one) or (left[one] if name == "C4" else None) for one in ids]
     return verdicts
 
 

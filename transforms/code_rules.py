@@ -109,9 +109,11 @@ class GeneratedCode(Filter):
         """Check the fields.
 
         Raises:
-            ValueError: a phrase could never be found.
+            ValueError: a phrase could never be found, or no line is looked at.
         """
         phrases(self.marks)
+        if self.lines < 1:
+            raise ValueError(f"lines is at least 1, got {self.lines!r}")
 
     def measures(self, batch: pa.RecordBatch) -> list[Measure]:
         """Return the one measure."""
