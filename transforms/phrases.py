@@ -4,8 +4,8 @@ A phrase is found where its words stand in a row in one line, with nothing but W
 "lorem ipsum" is in "Lorem  Ipsum, …" and "lorem-ipsum", and in none of "lorem. Ipsum", "florem ipsum", "loremipsum".
 
 Invariants: what is found in a text depends on that text only. A 64-bit hash that collides by chance finds a phrase that
-is not there once in 10^11 words for a list of a hundred. Cost: 1 ns per word, whatever the length of the list; where a phrase may
-begin, a look at each of those that begin so.
+is not there once in 10^11 words for a list of a hundred. Cost: 1 ns per word, whatever the length of the list; where
+a phrase may begin, a look at each of those that begin so.
 """
 
 from __future__ import annotations
