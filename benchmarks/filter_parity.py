@@ -36,7 +36,7 @@ SOURCES: Final = (
     ("corpora/multidomain.parquet", "text"),
     ("lid/udhr2.parquet", "text"),
     ("duplicates/spdx_docs.parquet", "text"),
-    ("extraction/wcxb_dev.parquet", "gold"),
+    ("extraction/wcxb_dev.parquet", "gold_text"),
 )
 LENGTHS: Final = (300, 600, 1_000, 1_500, 2_500)
 """Code points of passages, in turn."""
