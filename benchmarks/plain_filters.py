@@ -138,7 +138,7 @@ C4: Final[Mapping[str, Reading]] = {
         "citations may have digits of any script", "open", "in the code only, by the interpreter's tables"
     ),
     "words grown together": Reading(
-        "'word[1]next' becomes 'wordnext'", "ours", "the paper does not say that words are joined"
+        "'word[1]next' becomes 'wordnext'", "open", "citations are in the code only; here words stay apart"
     ),
 }
 
