@@ -69,10 +69,10 @@ def _source(module: str) -> bytes:
 
 @cache
 def _kernels_folder() -> Path:
-    return _own_folder() / "kernels"
+    return own_folder() / "kernels"
 
 
-def _own_folder() -> Path:
+def own_folder() -> Path:
     """Return a folder on this node that we can write and nobody else: numba loads as code what lies there.
 
     The user's cache, or, for a user without a home that can be written, a folder among the temporary ones.

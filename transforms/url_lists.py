@@ -36,7 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from blake3 import blake3
 
-from transforms.kernels import _own_folder, kernel
+from transforms.kernels import own_folder, kernel
 from transforms.many_digests import short_digests
 from transforms.public_suffixes import Rules, read_suffixes, suffix_file, suffix_rules
 from transforms.segmentation import Positions, text_buffers
@@ -186,7 +186,7 @@ def _opened(path: Path) -> bytes:
 @lru_cache(maxsize=16)
 def _mapped(listed: URLList, key: str) -> ListIndex:
     """Return the index, mapped from the node's file; made first where there is none."""
-    folder = _own_folder() / "url_lists"
+    folder = own_folder() / "url_lists"
     folder.mkdir(exist_ok=True)
     path = folder / f"{key}.npy"
     with _alone(folder / f"{key}.lock"):
