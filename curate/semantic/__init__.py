@@ -5,7 +5,8 @@
     vectors   per shard       vectors, and those of a sample by text digest
     centres   once            k-means on the sample
     nearest   per shard       every vector to its nearest centre                 → by cluster
-    compare   per partition   in keep order, what resembles one that stays goes  → by shard
+    compare   per partition   in keep order, what resembles one that stays goes  → by shard; who stays, by border
+    borders   per partition   the same, of two clusters that are next to each other  → by shard
     apply     per shard       what stays, and the ledger
 
 Documents of references come before all others, always stay, and never come out. Documents without words resemble
@@ -20,6 +21,7 @@ vectors. Memory: `HELD` vectors, or a batch of texts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from curate import exchange
@@ -36,7 +38,7 @@ from curate.repeated.plan import Plan
 from curate.running.documents import DocumentJob
 from curate.running.jobs import Item, Job, RunsJobs
 from curate.semantic.apply import STEP, DropAlikeOnes
-from curate.semantic.clusters import AssignJob, CentresJob, UnlikeJob
+from curate.semantic.clusters import AssignJob, BordersJob, CentresJob, UnlikeJob
 from curate.semantic.plan import Clustered, clusters_for
 from curate.semantic.vectors import FrequenciesJob, RarityJob, VectorsJob, counts_words
 
@@ -105,7 +107,9 @@ class _Making:
         self.tasks("nearest", AssignJob(plan), units)
         clustered = self.regroup("nearest", units, plan.clustered)
         self.tasks("compare", UnlikeJob(plan, clustered), plan.partitions)
-        return self.regroup("compare", plan.partitions, plan.gone)
+        self.tasks("borders", BordersJob(plan, self.regroup("compare", plan.partitions, plan.borders)), plan.partitions)
+        keys = [plan.shards.inner_key(task, unit) for task in ("compare", "borders") for unit in range(plan.partitions)]
+        return self.regrouped(keys, plan.gone)
 
     def tasks(self, task: str, job: Job, units: int) -> Receipts:
         """Run the tasks of one kind."""
@@ -116,7 +120,10 @@ class _Making:
 
     def regroup(self, task: str, units: int, what: Exchange) -> Regrouped:
         """Regroup what the tasks of one kind published."""
-        tasks = [self.plan.shards.inner_key(task, unit) for unit in range(units)]
-        regrouped, inner = regroup(self.engine, what, tasks)
+        return self.regrouped([self.plan.shards.inner_key(task, unit) for unit in range(units)], what)
+
+    def regrouped(self, keys: Sequence[str], what: Exchange) -> Regrouped:
+        """Regroup what the tasks of these keys published."""
+        regrouped, inner = regroup(self.engine, what, keys)
         self.inner += inner
         return regrouped

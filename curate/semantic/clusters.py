@@ -1,4 +1,9 @@
-"""Clusters: centres fitted once to a sample, every vector to the nearest, and in each cluster who stays."""
+"""Clusters: centres fitted once to a sample, every vector to the nearest, in each who stays, and across borders.
+
+Two documents that mean the same may lie on both sides of a border. Those that stay in their cluster are compared once
+more, with those that have the same two clusters nearest, in either order; each is in one such group, so what is decided
+there is final. What others went for in the first round stays: so every survivor that the ledger names is one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,6 @@ from curate.semantic.plan import GONE, HELD, Clustered, matrix
 from curate.semantic.vectors import Sample
 from curate.store import Store
 from curate.writer import write_parquet
-from transforms.embedding import Vectors
 from transforms.schema import ID
 from transforms.semantic import STAYS, divided, keep_unlike
 from transforms.spherical_kmeans import Rows, group_rows, products, unit_rows
@@ -111,7 +115,7 @@ def two_nearest(rows: Rows, centres: Rows) -> tuple[Indices, Indices]:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeJob:
-    """Per partition of clusters: the documents that resemble one that stays, by shard.
+    """Per partition of clusters: the documents that resemble one that stays, by shard; and who stays, by border.
 
     A cluster is held with at most `HELD` documents; what is beyond is compared among itself.
     """
@@ -131,43 +135,106 @@ class UnlikeJob:
         return self.plan.deciding
 
     def run(self, item: Item) -> int:
-        """Publish what goes of partition `item.unit`, and return how many documents were looked at."""
-        exchange, looked_at = self.plan.gone, 0
+        """Publish what goes of partition `item.unit` and what stays; return how many documents were looked at."""
+        gone, borders, looked_at = self.plan.gone, self.plan.borders, 0
         counts = {"compared": 0, "given_up": 0}
-        with exchange.collect() as collector:
+        with gone.collect(2) as goes, borders.collect(2) as stays:
             for rows, before in pieces(self.clustered.batches(item.unit), HELD):
                 looked_at += len(rows)
                 counts["given_up"] += before * len(rows)
-                found = self._gone(rows, counts)
-                collector.add(found, self.plan.shards.by_shard(found.column("ref").to_numpy()))
-            publish_files(self.store, item, self.name, {exchange.file: collector.finish()}, {"duplicates": counts})
+                decided = _Decided.of(self.plan, rows, np.zeros(len(rows), np.bool_), counts)
+                found = decided.gone(self.plan, "cluster")
+                goes.add(found, self.plan.shards.by_shard(found.column("ref").to_numpy()))
+                left = self._stay(decided)
+                stays.add(left, left.column("cluster").to_numpy() % borders.partitions)
+            files = {made.exchange.file: made.finish() for made in (goes, stays)}
+            publish_files(self.store, item, self.name, files, {"duplicates": counts})
         return looked_at
 
-    def _gone(self, rows: pa.Table, counts: dict[str, int]) -> pa.RecordBatch:
-        """Return which of the documents of a cluster go, as rows of `GONE`."""
-        rows = rows.take(pc.sort_indices(rows.column("order"))).combine_chunks()
-        vectors = matrix(rows.column("vector"), self.plan.dimension)
-        goes, keeper, cosine = self._decided(vectors, rows.column("ref").to_numpy(), counts)
-        mine, theirs = rows.take(pa.array(goes)), rows.take(pa.array(keeper)).combine_chunks()
-        survivors = pc.binary_slice(theirs.column("order"), -16).cast(ID).combine_chunks()
-        references = self.plan.shards.references_of(theirs.column("ref").to_numpy())
-        columns = [mine.column("ref"), survivors, references, pa.array(cosine), mine.column("cluster")]
-        arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
-        return pa.RecordBatch.from_arrays(arrays, schema=GONE)
+    def _stay(self, decided: _Decided) -> pa.RecordBatch:
+        """Return what stays of a cluster, with its border and whether it is named as a survivor."""
+        stays = np.ones(len(decided.rows), np.bool_)
+        stays[decided.goes] = False
+        named = np.zeros(len(decided.rows), np.bool_)
+        named[decided.keeper] = True
+        home, following = (decided.rows.column(name).to_numpy()[stays] for name in ("cluster", "next"))
+        border = np.minimum(home, following) * self.plan.clusters + np.maximum(home, following)
+        mine = decided.rows.filter(pa.array(stays)).combine_chunks()
+        vectors = [mine.column(name).combine_chunks() for name in self.plan.vectors.names]
+        columns = [pa.array(border), pa.array(home), pa.array(named[stays]), *vectors]
+        return pa.RecordBatch.from_arrays(columns, schema=self.plan.borders.schema)
 
-    def _decided(self, vectors: Vectors, refs: Indices, counts: dict[str, int]) -> tuple[Indices, Indices, Indices]:
-        """Return which documents go, in keep order, those that they go for, and the cosine of both."""
-        operation, frozen = self.plan.operation, ~self.plan.shards.are_documents(refs)
-        keeper, cosine = np.full(len(refs), STAYS, np.int64), np.zeros(len(refs), np.int64)
-        for part, given_up in divided(vectors, operation.cap):
+
+@dataclass(frozen=True, slots=True)
+class BordersJob:
+    """Per partition of borders: of those that stay in two clusters next to each other, what resembles another one.
+
+    A document that others went for stays: the ledger names it.
+    """
+
+    plan: Clustered
+    borders: Regrouped
+    name: str = "semantic: compare across borders"
+
+    @property
+    def store(self) -> Store:
+        """The store of the plan."""
+        return self.plan.shards.store
+
+    @property
+    def resources(self) -> Resources:
+        """What a task needs."""
+        return self.plan.deciding
+
+    def run(self, item: Item) -> int:
+        """Publish what goes of partition `item.unit`, and return how many documents were looked at."""
+        gone, looked_at, counts = self.plan.gone, 0, {"compared": 0, "given_up": 0}
+        with gone.collect() as goes:
+            for rows, before in pieces(self.borders.batches(item.unit), HELD):
+                looked_at += len(rows)
+                counts["given_up"] += before * len(rows)
+                named = rows.column("named").to_numpy()
+                found = _Decided.of(self.plan, rows, np.asarray(named, np.bool_), counts).gone(self.plan, "home")
+                goes.add(found, self.plan.shards.by_shard(found.column("ref").to_numpy()))
+            publish_files(self.store, item, self.name, {gone.file: goes.finish()}, {"duplicates": counts})
+        return looked_at
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """Documents in keep order, which of them go, for which others, and the cosine of both."""
+
+    rows: pa.Table
+    goes: Indices
+    keeper: Indices
+    cosine: Indices
+
+    @classmethod
+    def of(cls, plan: Clustered, rows: pa.Table, stay: npt.NDArray[np.bool_], counts: dict[str, int]) -> _Decided:
+        """Return what becomes of `rows`, of which those stay that `stay` says, and those of references."""
+        order = np.asarray(pc.sort_indices(rows.column("order")))
+        rows = rows.take(pa.array(order)).combine_chunks()
+        vectors = matrix(rows.column("vector"), plan.dimension)
+        always = stay[order] | ~plan.shards.are_documents(rows.column("ref").to_numpy())
+        keeper, cosine = np.full(len(rows), STAYS, np.int64), np.zeros(len(rows), np.int64)
+        for part, given_up in divided(vectors, plan.operation.cap):
             counts["given_up"] += given_up
             if len(part):
-                found = keep_unlike(vectors[part], operation.similarity, frozen[part])
+                found = keep_unlike(vectors[part], plan.operation.similarity, always[part])
                 goes = np.flatnonzero(found.keeper != STAYS)
                 keeper[part[goes]], cosine[part[goes]] = part[found.keeper[goes]], found.cosine[goes]
                 counts["compared"] += found.compared
         goes = np.flatnonzero(keeper != STAYS)
-        return goes, keeper[goes], cosine[goes]
+        return cls(rows, goes, keeper[goes], cosine[goes])
+
+    def gone(self, plan: Clustered, home: str) -> pa.RecordBatch:
+        """Return what goes, as rows of `GONE`; `home` is the column of its cluster."""
+        mine, theirs = self.rows.take(pa.array(self.goes)), self.rows.take(pa.array(self.keeper)).combine_chunks()
+        survivors = pc.binary_slice(theirs.column("order"), -16).cast(ID).combine_chunks()
+        references = plan.shards.references_of(theirs.column("ref").to_numpy())
+        columns = [mine.column("ref"), survivors, references, pa.array(self.cosine), mine.column(home)]
+        arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=GONE)
 
 
 def pieces(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[tuple[pa.Table, int]]:

@@ -84,6 +84,13 @@ class Clustered:
         )
 
     @property
+    def borders(self) -> Exchange:
+        """The regrouping of vectors that stay in their cluster by the two nearest clusters, whichever is nearer."""
+        kinds = [("cluster", pa.int64()), ("home", pa.int64()), ("named", pa.bool_())]
+        schema = pa.schema([*(pa.field(name, kind, nullable=False) for name, kind in kinds), *self.vectors])
+        return self.shards.exchange("borders", schema, ("cluster", "order"), self.partitions)
+
+    @property
     def gone(self) -> Exchange:
         """The regrouping of documents that go, by shard."""
         return self.shards.exchange("alike", GONE, ("ref",), self.shards.shard_partitions)

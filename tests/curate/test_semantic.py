@@ -208,3 +208,21 @@ def test_semantic_deduplication_that_cannot_be_done_is_refused(
 def test_recipe_shows_what_it_compares(tmp_path: Path) -> None:
     described = deduplicate_semantic(read_jsonl(tmp_path, source="s"), clusters=8, max_removed={"s": 0.5})
     assert "deduplicate semantically at cosine 0.9 in 8 clusters of HashedTfidf()" in show_outputs({"all": described})
+
+
+def test_documents_on_both_sides_of_a_border_are_compared_and_what_is_named_stays(tmp_path: Path) -> None:
+    """Vectors in a fan between two directions: any two clusters have a border with like ones on both sides."""
+    fan = read(tmp_path, ["a" * (60 - n) + "b" * n for n in range(60)], "s", files=3)
+    found = made(
+        deduplicate_semantic(fan, embedder=Letters(), similarity=0.99, clusters=2, prefer=()), tmp_path / "out"
+    )
+    given, gone = texts(found), told(found)
+    assert not set(gone) & {survivor for survivor, _ in gone.values()} and all(
+        cosine >= 9900 for _, cosine in gone.values()
+    )
+    vectors = directions(Letters(), array(given))
+    unnamed = [
+        row for row, at in enumerate(rows_of(found)) if at["id"] not in {survivor for survivor, _ in gone.values()}
+    ]
+    alike = keep_unlike(vectors[unnamed], Fraction(99, 100))
+    assert (alike.keeper == STAYS).all() and found.statistics["semantic"]["clusters"] == 2
