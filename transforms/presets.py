@@ -66,8 +66,9 @@ def fineweb() -> Chain:
     """Return FineWeb's filters (Penedo et al. 2024, section 3 and its published code): Gopher's, C4's, its own.
 
     C4's are without the rule on end marks, and with the numbers of datatrove that made the data set: three words per
-    line, five sentences, brackets and placeholders looked for in the lines that are left. Before these come URL lists
-    and English with a score of .65, after them MinHash (14 × 8) within each crawl.
+    line, five sentences, brackets and placeholders looked for in the lines that are left. FineWeb's own are the
+    paper's; its code has .01 where the paper has .1: `FineWebQuality(max_characters_in_duplicate_lines=0.01)`. Before
+    these come URL lists and English with a score of .65, after them MinHash (14 × 8) within each crawl.
     """
     lines = C4Lines(end_marks=None, min_words=3)
     return (GopherRepetition(), GopherQuality(), lines, C4Documents(min_sentences=5), FineWebQuality())
