@@ -51,6 +51,7 @@ QUOTE: Final = 32
 TOKENS: Final = 64
 UPPER: Final = 128
 JOINT: Final = 256
+INSIDE: Final = 512
 
 SHORTEST_CARD: Final = 12
 LONGEST_CARD: Final = 19
@@ -91,6 +92,7 @@ def _properties() -> Flags:
         (b"\"'`]", QUOTE),
         (letters + digits + b"_-", TOKENS),
         (capitals, UPPER),
+        (capitals.lower() + digits, INSIDE),
         (b" -./()" + "\u00a0\u2010\u2011\u202f".encode(), JOINT),
     ):
         table[list(characters)] |= bit
@@ -169,6 +171,7 @@ def _scan(
             if trigger == DIGIT:
                 place = _digits_end(data, high, here, properties)
                 found = _number(data, low, high, here, place, properties)
+                place = _inside_end(data, high, place, properties)
             else:
                 place += 1
                 found = _sign(data, low, high, here, trigger, properties, pairs, label_ends)
@@ -319,6 +322,14 @@ def _digits_end(data: Bytes, high: Int, place: Int, properties: Flags) -> Int:
 
 
 @inlined
+def _inside_end(data: Bytes, high: Int, place: Int, properties: Flags) -> Int:
+    """Return the end of the small letters and digits from `place`, behind a digit, on: nothing starts among them."""
+    while place < high and properties[data[place]] & INSIDE:
+        place += 1
+    return place
+
+
+@inlined
 def _number(data: Bytes, low: Int, high: Int, place: Int, end: Int, properties: Flags) -> Int:
     """Return the codes of what the number from `place` to `end` may be, a byte each."""
     previous = data[place - 1] if place > low else np.uint8(0)
@@ -326,6 +337,8 @@ def _number(data: Bytes, low: Int, high: Int, place: Int, end: Int, properties: 
         if end - place < 2 or place - low < 2 or not (properties[previous] & properties[data[place - 2]] & UPPER):
             return np.int64(0)
         return np.int64(IBAN if place - low == 2 or properties[data[place - 3]] & ALNUM == 0 else 0)
+    if end < high and properties[data[end]] & ALNUM and data[end] != 0x78:  # x: an extension may follow
+        return np.int64(0)
     found = np.int64(IPV4 if end - place <= 3 and _is_dotted(data, high, place, properties) else 0)
     opens = previous == 0x2B or previous == 0x28  # + and (
     is_chained = not opens and bool(
