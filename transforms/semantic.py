@@ -56,8 +56,8 @@ class Kept:
 def keep_unlike(vectors: Vectors, threshold: Fraction, frozen: npt.NDArray[np.bool_] | None = None) -> Kept:
     """Return which of `vectors`, in keep order, go: those whose cosine with an earlier one that stays is ≥ `threshold`.
 
-    The keeper is the most similar one that stays, of equals the first. `frozen` rows stay whatever they resemble. Rows of
-    zeros resemble nothing.
+    The keeper is the most similar one that stays, of equals the first. `frozen` rows stay whatever they resemble. Rows
+    of zeros resemble nothing.
     """
     rows = vectors.astype(_exact_type(vectors.shape[1]))
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.int64)

@@ -37,7 +37,7 @@ def read(root: Path, rows: Sequence[Row], source: str, files: int = 2) -> Descri
 @pytest.fixture
 def arrivals(tmp_path: Path) -> list[Described]:
     """Three deliveries, with families of near and equal texts across them."""
-    rows = documents(120)
+    rows = documents(90)
     return [read(tmp_path / "in", rows[first::3], source) for first, source in enumerate(("one", "two", "three"))]
 
 
