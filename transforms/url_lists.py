@@ -36,7 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from blake3 import blake3
 
-from transforms.kernels import own_folder, kernel
+from transforms.kernels import kernel, own_folder
 from transforms.many_digests import short_digests
 from transforms.public_suffixes import Rules, read_suffixes, suffix_file, suffix_rules
 from transforms.segmentation import Positions, text_buffers

@@ -55,7 +55,7 @@ class DecideJob:
         files = (plan.file("verify", partition, "edges.parquet") for partition in range(plan.bucket_partitions))
         edges = pa.concat_tables([EDGES.empty_table(), *(pq.read_table(file, schema=EDGES) for file in files)])
         documents = Documents.of(self._orders(edges))
-        found = documents.decide(edges, plan.keep, plan.decided(documents.refs))
+        found = documents.decide(edges, plan.keep)
         with exchange.collect() as near:
             near.add(found, plan.by_shard(found.column("ref").to_numpy()))
             publish_files(self.store, item, self.name, {exchange.file: near.finish()}, {})
@@ -164,13 +164,12 @@ class DecideComponentsJob:
         """Yield the documents that go, of the components from `first` to `last`, which have `count` edges."""
         if count <= self.plan.held_edges:
             edges = pa.Table.from_batches(list(_rooted(self.edges, partition, first, last)), self.edges.exchange.schema)
-            yield documents.decide(edges, self.plan.keep, self.plan.decided(documents.refs))
+            yield documents.decide(edges, self.plan.keep)
             return
         sizes = np.zeros(len(documents.refs), np.int64)  # edges by the rank of their later end
         for batch in _rooted(self.edges, partition, first, last):
             np.add.at(sizes, _later(documents, batch), 1)
-        frozen = self.plan.decided(documents.refs)
-        decided = np.full(len(documents.refs), -1, np.int8) if frozen is None else frozen
+        decided = np.full(len(documents.refs), -1, np.int8)
         for low, high in _cuts(sizes, self.plan.held_edges):
             batches = _rooted(self.edges, partition, first, last)
             mine = [batch.filter(pa.array(_between(_later(documents, batch), low, high))) for batch in batches]

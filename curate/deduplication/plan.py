@@ -119,7 +119,7 @@ class Plan:
     """What every task of one deduplication knows: the shards in order, and the configuration.
 
     Shards of references (`frozen`) are numbered after those of documents; `rows` counts all. Their documents come first
-    in keep order, always stay, and never come out.
+    in keep order and no two of them are compared, so they always stay; they never come out.
     """
 
     store: Store
@@ -148,10 +148,6 @@ class Plan:
     def are_documents(self, refs: Refs) -> npt.NDArray[np.bool_]:
         """Return which of `refs` are no documents of a reference."""
         return np.asarray(shards_of(refs) < len(self.shards))
-
-    def decided(self, refs: Refs) -> npt.NDArray[np.int8] | None:
-        """Return what is decided before anything is compared, as `survivors` takes it: frozen documents stay."""
-        return np.where(self.are_documents(refs), -1, 1).astype(np.int8) if self.frozen else None
 
     def reference_of(self, ref: int) -> str | None:
         """Return what the reference is called that the document `ref` is in, None for one that is in none."""
