@@ -19,6 +19,10 @@ from curate import (
     Outputs,
     decontaminate,
     deduplicate,
+    deduplicate_parts,
+    deduplicate_semantic,
+    deduplicate_urls,
+    fit_topics,
     hold_out,
     read_jsonl,
     read_parquet,
@@ -27,7 +31,7 @@ from curate import (
     train_tokenizer,
 )
 from mixtures import AtMost, Chunks, Mixture, Phase
-from transforms import Benchmark, ExtractText, MaskPII, MinHash, WithdrawList
+from transforms import AssignTopic, Benchmark, ExtractText, MaskPII, MinHash, WithdrawList
 from transforms.user_function import EditText
 
 WORDS: Final = [a + b for a in ("ka", "lo", "mi", "su", "te", "vo", "ra") for b in ("ren", "tal", "mos", "bik", "dun")]
@@ -113,11 +117,12 @@ def documents(root: Path) -> tuple[Dataset, Dataset]:
         source="files",
         columns={"key": "name", "repo": Column("repo", "string"), "part": Column("part", "int64")},
     )
+    crawl = read_warc(root / "crawl", source="crawl").apply(withdrawn, ExtractText("resiliparse"), strip, name="crawl")
     unique = deduplicate(
         keyed.apply(strip, MaskPII(), name="keyed").join(measured, {"measured_year": "year"}),
-        read_jsonl(root / "pages", source="pages").apply(strip, name="pages"),
-        read_warc(root / "crawl", source="crawl").apply(withdrawn, ExtractText("resiliparse"), strip, name="crawl"),
-        read_parquet(root / "table", source="table"),
+        deduplicate_parts(read_jsonl(root / "pages", source="pages").apply(strip, name="pages"), unit="line"),
+        deduplicate_urls(crawl),
+        deduplicate_semantic(read_parquet(root / "table", source="table"), similarity="0.99", clusters=2),
         files.group("repo", order="-part"),
         method=MinHash(threshold="0.7"),
     )
@@ -128,6 +133,8 @@ def documents(root: Path) -> tuple[Dataset, Dataset]:
 def outputs(root: Path) -> Outputs:
     """Return a recipe with every kind of stage, down to the plan and its first batches."""
     train, valid = documents(root)
+    topics = fit_topics(train, k=2, documents=20)
+    train = train.apply(AssignTopic(topics), name="assign")
     tokenizer = train_tokenizer(train, 300)
     mixture = Mixture(
         tokenize(train, tokenizer, by="source"),

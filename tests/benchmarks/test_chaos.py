@@ -15,7 +15,7 @@ from benchmarks.chaos import checks_of
 from benchmarks.chaos_look import Outcome, leftovers, tasks_done, tree
 from benchmarks.chaos_points import choose_points, kind_of
 from benchmarks.chaos_recipe import Amount, outputs, write_inputs
-from curate.recipes.stages import DocumentStage, WideStage, compile_stages
+from curate.recipes.stages import VERBS, DocumentStage, WideStage, compile_stages
 from curate.run import run
 from curate.store import POINTS, Store
 
@@ -55,7 +55,7 @@ def test_recipe_of_chaos_has_every_kind_of_stage(tmp_path: Path) -> None:
     write_inputs(tmp_path, Amount(1, 8), 1)
     stages = compile_stages(outputs(tmp_path).products).ordered
     wide = {type(stage.operation).__name__ for stage in stages if isinstance(stage, WideStage)}
-    assert wide == {"Cells", "Compact", "Deduplicate", "Group", "HoldOut", "Join", "TrainedTokenizer"}
+    assert wide == {kind.__name__ for kind in VERBS}
     formats = {stage.reader.format for stage in stages if isinstance(stage, DocumentStage) and stage.reader is not None}
     assert formats == {"jsonl", "parquet", "warc"}
 
@@ -70,7 +70,7 @@ def test_kinds_of_points_cover_every_file_that_a_store_promises(tmp_path: Path) 
         chosen = [entry.rpartition(":")[0] for entry in choose_points(passed, root, point, random.Random(1))]
         assert {kind_of(name, root) for name in chosen} == {kind_of(name, root) for name in names}
     kinds = {stage for stage, _ in (kind_of(name, root) for name in names)}
-    assert {"documents", "dataset", "recipe", "caches", "tokenizer"} <= kinds
+    assert {"documents", "dataset", "recipe", "caches", "tokenizer", "model"} <= kinds
 
 
 def test_file_of_other_bytes_a_task_done_twice_and_a_spool_file_are_noticed(tmp_path: Path) -> None:
