@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from curate.accounting.blame import blaming
 from curate.accounting.ledger import LEDGER
 from curate.accounting.measures import Coded, Integers, Measures, coded, combined, measure
+from curate.accounting.rules import count_near, count_overlap
 from curate.accounting.samples import Samples, edit_excerpt, excerpt_of
 from curate.accounting.statistics import Statistics, add
 from transforms.chain import rename
@@ -203,6 +204,8 @@ class _Flow:
                 add(node.setdefault(name, {}), [what], amounts[place])
         self._count_dropped(node, source)
         self._count_edits(node, source)
+        count_near(node, source.take(self._positions(self.outcome.near, "near")), self.outcome.near)
+        count_overlap(node, source.take(self.dropped), self.outcome.dropped)
 
     def _count_dropped(self, node: Statistics, source: Coded) -> None:
         if not len(self.dropped):
