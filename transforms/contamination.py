@@ -59,6 +59,8 @@ VARIANT: Final = "variant"
 QUOTATION: Final = "quotation"
 VERDICTS: Final = (LEAK, VARIANT, QUOTATION)
 """From the gravest on."""
+NEARLY: Final = "near miss"
+"""What a document is that stays without a verdict because an item is not covered far enough."""
 ACTIONS: Final = ("drop", "cut", "tag")
 MEASURE: Final = "coverage of the item"
 
@@ -112,7 +114,8 @@ class Decontaminate:
         coverage: least share of an item's words that count, taken as it prints.
         action: "drop" the document; "cut" the words of the item out of it (a document without any other word is
             dropped); "tag" writes the column `contamination` and keeps everything.
-        verdicts: what to drop or cut for. A document with other findings stays, as a near miss.
+        verdicts: what to drop or cut for. A document with other findings stays; it is among `Outcome.near` under its
+            verdict, as all findings are for "tag", or as "contamination: near miss".
 
     Raises:
         ValueError: an argument is out of its range.
@@ -125,7 +128,7 @@ class Decontaminate:
     action: str = "drop"
     verdicts: tuple[str, ...] = (LEAK, VARIANT)
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -199,11 +202,12 @@ class Decontaminate:
         """
         self.output_schema(batch.schema)
         found = self.findings(batch.column("text"))
+        ids = batch.column("id")
         if self.action == "tag":
             verdicts = {row: [f for f in mine if f.verdict] for row, mine in found.items()}
             tags = [_evidence(verdicts[row]) if verdicts.get(row) else None for row in range(len(batch))]
-            return kept(set_columns(batch, {CONTAMINATION: pa.array(tags, CONTAMINATION.type)}))
-        ids = batch.column("id")
+            stay = [{"id": ids[row].as_py(), **self._row(mine)} for row, mine in sorted(found.items())]
+            return kept(set_columns(batch, {CONTAMINATION: pa.array(tags, CONTAMINATION.type)}), near=stay)
         dropped, edits, near = [], [], []
         stays = np.ones(len(batch), np.bool_)
         changed: dict[int, str] = {}
@@ -261,7 +265,7 @@ class Decontaminate:
         first = findings[0]
         return {
             "transform": "Decontaminate",
-            "reason": f"contamination: {first.verdict or LEAK}",
+            "reason": f"contamination: {first.verdict or NEARLY}",
             "measure": MEASURE,
             "numerator": first.covered,
             "denominator": first.of,

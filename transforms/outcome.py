@@ -49,7 +49,8 @@ class Outcome:
     """What a transform made of a batch.
 
     `kept` has the transform's output schema, in input order. `dropped` and `near` have schema `DROPPED`, `edits` has
-    `EDITS`. `near` holds kept documents whose measure lies within 5 % of its threshold.
+    `EDITS`. `near` holds kept documents whose measure lies within 5 % of its threshold,
+    or in which something was found that this transform was told to leave.
     """
 
     kept: pa.RecordBatch

@@ -41,6 +41,8 @@ def test_contaminated_documents_go_with_their_item_in_the_ledger(
     assert [json.loads(row["evidence"])["found"][0]["item"] for row in gone] == [0, 1]
     near = [row for row in result.outputs["clean"].samples() if row["kind"] == "near miss"]
     assert [row["reason"] for row in near] == ["contamination: quotation"]
+    (step,) = result.outputs["clean"].statistics["steps"].values()
+    assert step["sources"]["s"]["near"] == {"Decontaminate": {"contamination: quotation": {"documents": 1}}}
     assert verify(tmp_path / "store").ok
 
 

@@ -235,6 +235,7 @@ def test_coverage_just_below_the_threshold_is_a_near_miss(benchmark: Benchmark) 
     outcome = Decontaminate(benchmark, coverage=least).apply(batch_of([planted(" ".join(words[:-6]))]))
     assert outcome.kept.num_rows == 1
     assert outcome.near.column("numerator").to_pylist() == [exact.covered]
+    assert outcome.near.column("reason").to_pylist() == ["contamination: near miss"]
 
 
 def test_cut_takes_the_item_out_and_counts_it(benchmark: Benchmark) -> None:
@@ -260,7 +261,10 @@ def test_tag_writes_a_column_and_keeps_everything(benchmark: Benchmark) -> None:
     tags = outcome.kept.column("contamination").to_pylist()
     assert tags[0] is None
     assert [json.loads(tag)["found"][0]["verdict"] for tag in tags[1:]] == ["leak", "quotation"]
-    assert (outcome.dropped.num_rows, outcome.edits.num_rows, outcome.near.num_rows) == (0, 0, 0)
+    assert (outcome.dropped.num_rows, outcome.edits.num_rows) == (0, 0)
+    near = zip(outcome.near.column("id").to_pylist(), outcome.near.column("reason").to_pylist(), strict=True)
+    ids = batch.column("id").to_pylist()
+    assert list(near) == [(ids[1], "contamination: leak"), (ids[2], "contamination: quotation")]
 
 
 def test_several_items_in_a_document_are_all_named_gravest_first(benchmark: Benchmark) -> None:
