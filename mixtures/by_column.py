@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 from curate.configuration import ConfigurationError
 from mixtures.weights import Number, exact
-
-Value = str | int | bool | None
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -30,7 +29,7 @@ class ByColumn:
 
     factors: Mapping[str, Mapping[str, Number]]
 
-    def __init__(self, **factors: Mapping[Value, Number] | Mapping[str, Number] | Mapping[int, Number]) -> None:
+    def __init__(self, **factors: Mapping[Any, Number]) -> None:
         """Take factors by column: `quality_level={0: 0, 2: 2.5}`; None is the cells without a value.
 
         Raises:
@@ -88,7 +87,7 @@ class ByColumn:
         return f"all by their tokens, {', '.join(parts)}"
 
 
-def _text(value: Value) -> str:
+def _text(value: object) -> str:
     """Return `value` as it stands in the names of cells."""
     if value is None:
         return "null"

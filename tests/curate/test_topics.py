@@ -14,7 +14,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from curate import Column, ConfigurationError, Dataset, Outputs, fit_topics, read_jsonl, tokenize, train_tokenizer
+from curate import (
+    Column,
+    ConfigurationError,
+    Dataset,
+    Outputs,
+    fit_levels,
+    fit_topics,
+    read_jsonl,
+    tokenize,
+    train_tokenizer,
+)
 from curate.command_line import main
 from curate.datasets import dataset_folder
 from curate.products import ModelFiles, open_product
@@ -30,16 +40,21 @@ from tests.road.corpus import run_road
 from tests.transforms.documents import batch_of
 from tests.transforms.topic_texts import SUBJECTS, texts_about_topics
 from transforms.embedding import HashedTfidf
+from transforms.quality import Level
 from transforms.topics import AssignTopic, Topics
 from viewers.report import write_report
 
 MADE = [*texts_about_topics(25, words=40), ("en", "none", "… !")]
-COLUMNS: dict[str, str | Column] = {"language": "language", "subject": "subject", "level": Column("level", "int64")}
+COLUMNS: dict[str, str | Column] = {
+    "language": "language",
+    "subject": "subject",
+    "quality_score": Column("score", "int64"),
+}
 
 
 def write(root: Path, files: int) -> Path:
     rows = [
-        {"text": text, "language": language, "subject": subject, "level": n * 37 % 3}
+        {"text": text, "language": language, "subject": subject, "score": n * 37 % 99}
         for n, (language, subject, text) in enumerate(MADE)
     ]
     for number in range(files):
@@ -54,15 +69,11 @@ def made_of(root: Path) -> Dataset:
 def outputs(root: Path) -> Outputs:
     texts = made_of(root)
     topics = fit_topics(texts, 4, language="language", embedder=HashedTfidf(128))
-    assigned = texts.apply(AssignTopic(topics), name="assign")
-    cells = tokenize(assigned, train_tokenizer(texts, 400), by=("topic", "level"))
-    mixture = Mixture(
-        cells,
-        Phase("all", tokens=4000, weights=ByColumn(level={0: 0, 2: 2}, topic={None: 0})),
-        sequences=Chunks(16),
-        batch=4,
-        seed=1,
-    )
+    levels = Level(fit_levels(texts, 3), "quality_score")
+    assigned = texts.apply(AssignTopic(topics), levels, name="assign")
+    cells = tokenize(assigned, train_tokenizer(texts, 400), by=("topic", "quality_level"))
+    weights = ByColumn(quality_level={0: 0, 2: 2}, topic={None: 0})
+    mixture = Mixture(cells, Phase("all", tokens=4000, weights=weights), sequences=Chunks(16), batch=4, seed=1)
     return Outputs(mixture, topics=topics, documents=assigned, batches=[(0, 4)])
 
 
@@ -125,7 +136,7 @@ def test_statistics_count_documents_by_topic(made: Run) -> None:
 def test_cells_of_topic_and_level_are_mixed(made: Run) -> None:
     caches = made.result.caches["training"]
     names = sorted(names_of(made.result).values())
-    assert set(caches.cells) >= {f"topic={name}/level={level}" for name in names for level in range(3)}
+    assert set(caches.cells) >= {f"topic={name}/quality_level={level}" for name in names for level in range(3)}
     assert sum(name.startswith("topic=") for name in caches.cells) == len(caches.cells) == 13  # and the one without
     loader = Loader(Plan.load(made.result.folder / "plan.json", made.result.plan), caches.open())
     assert loader.batch(0).tokens.shape == (4, 16)
@@ -184,7 +195,7 @@ def test_trace_of_a_token_replays_through_its_topic(made: Run) -> None:
     caches = made.result.caches["training"]
     trace = trace_token(caches, caches.cells[0], 5)
     assert replay(compile_stages(outputs(made.raw).products), trace) == trace.row["text"]
-    assert f"topic={trace.row['topic']}/level={trace.row['level']}" == caches.cells[0]
+    assert f"topic={trace.row['topic']}/quality_level={trace.row['quality_level']}" == caches.cells[0]
 
 
 def test_published_topics_assign_the_same_without_a_recipe(made: Run, tmp_path: Path) -> None:
@@ -218,7 +229,7 @@ def test_card_of_topics_is_told_in_words_and_saved(
     made: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = str(made.result.folder.parent)
-    assert main(["card", store, "--save", str(tmp_path / "published")]) == 0
+    assert main(["card", store, "--name", "fit topics", "--save", str(tmp_path / "published")]) == 0
     told = capsys.readouterr().out
     assert "fitted to 101 of 101 documents, 1 without words" in told
     assert all(name in told for name in names_of(made.result).values())
