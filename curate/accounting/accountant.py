@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -71,6 +71,15 @@ def in_order(parts: Sequence[LedgerPart]) -> pa.RecordBatch | None:
     return pa.concat_batches([part.rows for part in filled]).take(pa.array(np.lexsort((steps, ordinals))))
 
 
+@runtime_checkable
+class SamplesMore(Protocol):
+    """A step that has documents sampled besides those that it drops, nearly drops or edits."""
+
+    def sampled_besides(self, batch: pa.RecordBatch, outcome: Outcome) -> dict[str, pa.RecordBatch]:
+        """Return kind → rows of `DROPPED` about documents of `batch`."""
+        ...
+
+
 def _nothing(source: str) -> bool:
     return False
 
@@ -94,7 +103,8 @@ class Accountant:
             flow.check()
             flow.count(self.statistics)
             ledger.extend(flow.ledger(ordinals))
-            flow.sample(self.samples, _nothing if withholds(step.transform) else self.shows)
+            besides = step.transform.sampled_besides(batch, outcome) if isinstance(step.transform, SamplesMore) else {}
+            flow.sample(self.samples, _nothing if withholds(step.transform) else self.shows, besides)
             batch, ordinals, measures = outcome.kept, ordinals[flow.kept], flow.after
         return Passed(batch, ordinals, measures, ledger)
 
@@ -251,17 +261,18 @@ class _Flow:
         arrays = [given[f.name] if f.name in given else pa.nulls(count, f.type) for f in LEDGER]
         return pa.RecordBatch.from_arrays(arrays, schema=LEDGER)
 
-    def sample(self, samples: Samples, shows: Callable[[str], bool]) -> None:
-        """Offer dropped, nearly dropped and edited documents of this batch to the samples."""
+    def sample(self, samples: Samples, shows: Callable[[str], bool], besides: Mapping[str, pa.RecordBatch]) -> None:
+        """Offer dropped, nearly dropped and edited documents of this batch, and others by kind, to the samples."""
         if self.starts:
             return
-        for kind, rows, places in (
-            ("dropped", self.outcome.dropped, self.dropped),
-            ("near miss", self.outcome.near, self._positions(self.outcome.near, "near")),
-            ("edited", self.outcome.edits, self.edited),
+        for kind, rows in (
+            ("dropped", self.outcome.dropped),
+            ("near miss", self.outcome.near),
+            ("edited", self.outcome.edits),
+            *besides.items(),
         ):
             if rows.num_rows:
-                self._sample(kind, rows, places, samples, shows)
+                self._sample(kind, rows, self._positions(rows, kind), samples, shows)
 
     def _sample(
         self, kind: str, rows: pa.RecordBatch, places: Integers, samples: Samples, shows: Callable[[str], bool]

@@ -34,7 +34,8 @@ LEDGER: Final = pa.schema(
 )
 """Schema of `dropped.parquet`."""
 
-SAMPLE_KINDS: Final = ("dropped", "near miss", "edited", "kept")
+SAMPLE_KINDS: Final = ("dropped", "near miss", "edited", "kept", "survivor", "pair")
+"""The last two are both sides of near duplicates: `curate.deduplication.shown`."""
 
 SAMPLES: Final = pa.schema(
     [

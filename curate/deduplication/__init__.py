@@ -64,6 +64,7 @@ from curate.deduplication.pairs import (
     wanted_exchange,
 )
 from curate.deduplication.plan import Plan
+from curate.deduplication.shown import survivors_of
 from curate.deduplication.templates import (
     FrequentJob,
     OccurrencesJob,
@@ -109,7 +110,7 @@ class Deduplication:
         else:
             verdicts = made.near()
         because = made.because() if made.plan.count else None
-        job = ApplyJob(made.plan, verdicts, because, self.stage.name, self.stage.forbids)
+        job = ApplyJob(made.plan, verdicts, because, made.survivors, self.stage.name, self.stage.forbids)
         units = range(len(made.plan.shards))
         items = [Item(made.plan.task_key("apply", unit), f"apply {unit}", unit) for unit in units]
         receipts = self.engine.receipts(job, items)
@@ -143,11 +144,12 @@ class Deduplication:
 
 @dataclass(slots=True)
 class _Making:
-    """Runs the tasks in between, one kind after the other, and keeps their receipts."""
+    """Runs the tasks in between, one kind after the other, and keeps their receipts, and survivors to be sampled."""
 
     plan: Plan
     engine: RunsJobs
     inner: list[Receipts] = field(default_factory=list)
+    survivors: dict[bytes, int] = field(default_factory=dict)
 
     def exact(self) -> None:
         """Find equal texts."""
@@ -173,7 +175,8 @@ class _Making:
         edges = verified.statistics().get("duplicates", {"edges": 0})["edges"]
         near = self.decide(self.regroup("shingles", shards, candidates_exchange), edges)
         keepers = self.regroup("exact", plan.digest_partitions, keepers_exchange)
-        self.tasks("resolve", ResolveJob(plan, keepers, near), plan.shard_partitions)
+        resolved = self.tasks("resolve", ResolveJob(plan, keepers, near), plan.shard_partitions)
+        self.survivors = survivors_of(resolved.statistics())
         return self.regroup("resolve", plan.shard_partitions, verdicts_exchange)
 
     def templates(self, rule: TemplateRule, gone: Regrouped) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from curate.accounting.accountant import Step
 from curate.deduplication.plan import VERDICTS, Plan, cursor_of, not_empty
+from curate.deduplication.shown import Shown
 from curate.recipes.stages import DUPLICATE, fit_to
 from curate.regroup import Regrouped
 from curate.running.documents import DocumentJob, ShardUnit
@@ -20,6 +21,7 @@ from curate.running.jobs import Item, Resources
 from curate.store import Store
 from transforms.exact import decimal_text
 from transforms.outcome import Outcome, canonical_json, kept
+from transforms.schema import ID
 from transforms.similarity import Measure
 
 STEP: Final = "deduplicate"
@@ -34,6 +36,7 @@ class ApplyJob:
     plan: Plan
     verdicts: Regrouped
     because: Regrouped | None
+    sampled: Mapping[bytes, int]
     name: str
     forbids: frozenset[str]
 
@@ -52,7 +55,8 @@ class ApplyJob:
         measure: Measure = "jaccard" if self.plan.method is None else self.plan.method.measure
         listing = listed(self.plan, self.verdicts, item.unit)
         named = MEASURES[measure] + ("" if self.plan.without_templates is None else WITHOUT_TEMPLATES)
-        told = Told(listing, self._survivors(item.unit), self._threshold(), named, self.plan.reference_of)
+        shown = Shown.of(self.sampled, _array(listing[0]), listing[1])
+        told = Told(listing, self._survivors(item.unit), self._threshold(), named, self.plan.reference_of, shown)
         action = TagListed if self.plan.action == "tag" else DropListed
         step = Step(STEP, action(told, self.plan.count, self.plan.schema))
         job = DocumentJob(self.store, self.name, None, (step,), self.plan.schema, self.forbids)
@@ -89,6 +93,10 @@ def listed(plan: Plan, verdicts: Regrouped, shard: int) -> tuple[npt.NDArray[np.
     return found[order], table.take(pa.array(order))
 
 
+def _array(ids: npt.NDArray[np.bytes_]) -> pa.Array:
+    return pa.Array.from_buffers(ID, len(ids), [None, pa.py_buffer(np.ascontiguousarray(ids))])
+
+
 def _bytes(ids: pa.Array) -> npt.NDArray[np.bytes_]:
     data = np.frombuffer(ids.buffers()[1], "S16", len(ids), ids.offset * 16)
     return np.asarray(data)
@@ -107,6 +115,7 @@ class Told:
     threshold: str
     measure: str
     reference_of: Callable[[int], str | None]
+    shown: Shown
 
     def verdicts(self, batch: pa.RecordBatch) -> dict[int, dict[str, Any]]:
         """Return row → why it goes, for those rows of `batch` that go."""
@@ -200,3 +209,7 @@ class DropListed:
         ]
         stay = self.told.counted(batch.filter(pa.array(stays)), self.count)
         return kept(fit_to(stay, self.schema), dropped=dropped)
+
+    def sampled_besides(self, batch: pa.RecordBatch, outcome: Outcome) -> dict[str, pa.RecordBatch]:
+        """Return what is sampled besides what is dropped: the two sides of near duplicates."""
+        return self.told.shown.sampled(batch, outcome.dropped, STEP)

@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from curate.accounting.statistics import Statistics
 from curate.deduplication.estimate import EDGE_MEMORY
 from curate.deduplication.exact import verdict_exchanges
 from curate.deduplication.plan import CANDIDATES, EDGES, NEAR, ROOTED_ORDERS, SIMILARITY, VERDICTS, Plan, Refs
+from curate.deduplication.shown import with_survivors
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
@@ -239,14 +241,16 @@ class ResolveJob:
         columns = ["ref", "keeper", "keeper_id", None, *SIMILARITY]
         found = (_verdicts(batch, columns) for batch in near.to_batches())
         further = (_resolved(batch, near, gone) for batch in self.keepers.batches(item.unit))
+        shown: Statistics = {}
         with ExitStack() as stack:
             collectors = [stack.enter_context(exchange.collect(len(wanted))) for exchange in wanted]
             for rows in chain(found, further):
+                shown = with_survivors(shown, self.plan, rows)
                 for collector in collectors:
                     self._collect(collector, rows)
                 count += rows.num_rows
             files = {collector.exchange.file: collector.finish() for collector in collectors}
-            publish_files(self.store, item, self.name, files, {})
+            publish_files(self.store, item, self.name, files, {"survivors": shown} if shown else {})
         return count
 
     def _collect(self, collector: Collector, rows: pa.RecordBatch) -> None:

@@ -18,9 +18,11 @@ from blake3 import blake3
 
 from curate import Column, Outputs, deduplicate, exchange, field, hold_out, parts, read_jsonl, read_parquet
 from curate import Dataset as Described
+from curate.accounting.samples import PER_REASON, excerpt
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.deduplication import components, plan, verify
+from curate.deduplication.shown import MOST
 from curate.exchange import LIMITS
 from curate.run import Result
 from tests.curate.corpus import ledger, run_on, texts, tree, write_lines
@@ -202,6 +204,16 @@ def test_no_two_survivors_reach_the_threshold_and_each_dropped_one_does_with_its
         else:
             assert came[identity] == came[verdict.survivor]
     assert all(similarity(a, b) < THOROUGH.ratio for a, b in itertools.combinations(sorted(stays), 2))
+    gone = [v.survivor for v in near.values() if v.survivor and v.reason == "near duplicate"]
+    chosen = sorted(set(gone))[:MOST]
+    sampled = result.outputs["texts"].samples()
+    survivors = {row["id"]: json.loads(row["evidence"]) for row in sampled if row["kind"] == "survivor"}
+    assert survivors == {identity: {"documents": gone.count(identity)} for identity in chosen}
+    pairs = [row for row in sampled if row["kind"] == "pair"]
+    digests = sorted((row["text_digest"], row["id"]) for row in ledger(result.outputs["texts"]) if row["id"] in near)
+    wanted = [i for _, i in digests if near[i].reason == "near duplicate" and near[i].survivor in chosen]
+    assert len(chosen) == MOST and [row["id"] for row in pairs] == wanted[:PER_REASON]
+    assert all(excerpt(came[row["id"]]) == row["excerpt"] for row in sampled if row["kind"] in ("pair", "survivor"))
 
 
 def test_equal_text_of_a_near_duplicate_names_the_survivor_that_is_there(tmp_path: Path) -> None:
