@@ -13,7 +13,6 @@ import time
 import types
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import Final
 
 from curate.commands.card import add_card
@@ -22,6 +21,7 @@ from curate.commands.duplicates import add_duplicates
 from curate.commands.listing import add_list
 from curate.commands.plan import add_plan_options, print_plan
 from curate.commands.quarantine import add_isolation_options, add_quarantine, isolation_arguments
+from curate.commands.report import add_report
 from curate.commands.status import add_status
 from curate.commands.store import add_store_commands
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
@@ -101,11 +101,7 @@ def parser() -> argparse.ArgumentParser:
     look.add_argument("path", metavar="PATH", help=".warc(.gz), .jsonl(.gz, .zst), .parquet, text, or store")
     add_store_options(look)
     look.add_argument("--count", type=int, default=3, metavar="N", help="records to show (default: 3)")
-    report = _add(commands, "report", _report, "write report.html, the page that shows what stayed, what went and why")
-    report.add_argument("store", metavar="DIR", help=f"store to report on: {STORE_HELP}")
-    add_store_options(report)
-    report.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
-    report.add_argument("--run", type=Path, action="append", default=[], metavar="RUN", help="training run to show")
+    add_report(commands, _add, last_result)
     add_commands(commands, _add, last_result)
     add_store_commands(commands, _add)
     add_quarantine(commands, _add)
@@ -228,18 +224,6 @@ def _look(options: argparse.Namespace) -> int:
 
     for line in look(store_of(options, options.path), options.count):
         print(line)
-    return OK
-
-
-def _report(options: argparse.Namespace) -> int:
-    from viewers import write_report
-
-    store = store_of(options)
-    folder = options.recipe or last_result(store)
-    with store.spool() as path:
-        write_report(store, folder, path, **({"runs": options.run} if options.run else {}))
-        store.put("report.html", path.read_bytes())
-    print(store.url("report.html"))
     return OK
 
 

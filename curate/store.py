@@ -30,6 +30,7 @@ __all__ = [
     "POINTS",
     "PUT_POINTS",
     "REMOVE_POINTS",
+    "REPORT_FILES",
     "Entry",
     "MissingError",
     "StorageOptions",
@@ -41,6 +42,9 @@ __all__ = [
     "open_store",
     "self_digested",
 ]
+
+REPORT_FILES: Final = ("report.html", "report.json")
+"""What `curate report` writes into a store: made from what is verified, and made again at any time."""
 
 POINTS: Final = ("spooled", "linked", "published")
 """Moments of publishing a file at which a test may stop the process: before its link or PUT, after it, at the end."""
@@ -318,8 +322,9 @@ def open_store(place: Store | Path | str, failpoint: Callable[[str], None] | Non
 
 
 def _check_unhashed(name: str) -> None:
-    if not name.startswith("runs/") and name != "report.html":
-        raise ValueError(f"{name} is no file that may be replaced: those lie below runs/, or are report.html")
+    if not name.startswith("runs/") and name not in REPORT_FILES:
+        files = " or ".join(REPORT_FILES)
+        raise ValueError(f"{name} is no file that may be replaced: those lie below runs/, or are {files}")
 
 
 def self_digested(value: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,13 @@ MAY_IMPORT = {
     "trainers": {"transforms", "curate", "mixtures"},
     "viewers": {"transforms", "curate", "mixtures", "trainers"},
 }
-SEES_EVERYTHING = {"curate/command_line.py", "curate/commands/store.py", "curate/commands/tokens.py"}
+SEES_EVERYTHING = {
+    "curate/command_line.py",
+    "curate/commands/index.py",
+    "curate/commands/report.py",
+    "curate/commands/store.py",
+    "curate/commands/tokens.py",
+}
 HEAVY = {
     "boto3",
     "botocore",

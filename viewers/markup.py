@@ -2,27 +2,35 @@
 
 Invariants: text and attribute values are escaped, quotes too, and hidden characters are made visible
 (`viewers.visible`); there are no scripts, event handlers, style attributes or foreign addresses, because the builder
-refuses to make them. Cost: linear in the page.
+refuses to make them. What HTML says as values (`viewers.table_data`) stays with it, wherever it is put. Cost: linear in
+the page.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import Final
 
+from viewers.table_data import MEDIA_TYPE, Datum
 from viewers.visible import HIDDEN, code_points, plain
 
 VOID: Final = frozenset({"br", "col", "hr", "link", "meta"})
 REFUSED: Final = frozenset({"base", "embed", "form", "iframe", "object", "script", "style"})
+INSIDE: Final = re.compile(
+    rf"#.*|data:,|{re.escape(MEDIA_TYPE)}[\w.~%,:;()/=+-]*|(?:\.\./)*(?:[\w.~%-]+/)*report\.html", re.ASCII | re.DOTALL
+)
+"""Addresses that a page may hold: places in it, tables that it holds itself, and report pages near it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """HTML made by this module; it stands in a page as it is."""
+    """HTML made by this module; it stands in a page as it is. `data` are the tables and facts in it, in order."""
 
     html: str
+    data: tuple[Datum, ...] = ()
 
 
 Child = Markup | str | None
@@ -43,7 +51,8 @@ def text(value: str) -> Markup:
 
 def join(children: Iterable[Child], between: str = "") -> Markup:
     """Return `children` one after the other, the text `between` separating them."""
-    return Markup(escape(between).join(_html(child) for child in children if child is not None))
+    parts = [child for child in children if child is not None]
+    return Markup(escape(between).join(map(_html, parts)), _data(parts))
 
 
 def element(tag: str, /, *children: Child, **attributes: str | int | None) -> Markup:
@@ -57,8 +66,8 @@ def element(tag: str, /, *children: Child, **attributes: str | int | None) -> Ma
     if tag in REFUSED:
         raise ValueError(f"<{tag}> may not stand in a page")
     written = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
-    inner = "".join(_html(child) for child in children if child is not None)
-    return Markup(f"<{tag}{written}>" if tag in VOID else f"<{tag}{written}>{inner}</{tag}>")
+    inner = join(children)
+    return Markup(f"<{tag}{written}>" if tag in VOID else f"<{tag}{written}>{inner.html}</{tag}>", inner.data)
 
 
 def stylesheet(css: str) -> Markup:
@@ -76,11 +85,15 @@ def _html(child: Markup | str) -> str:
     return child.html if isinstance(child, Markup) else text(child).html
 
 
+def _data(children: Iterable[Markup | str]) -> tuple[Datum, ...]:
+    return tuple(datum for child in children if isinstance(child, Markup) for datum in child.data)
+
+
 def _attribute(key: str, value: str | int) -> str:
     name = key.rstrip("_").replace("_", "-")
     shown = plain(str(value))
     if name.startswith("on") or name in ("style", "src", "srcdoc", "srcset", "action", "formaction"):
         raise ValueError(f"the attribute {name} may not stand in a page")
-    if name == "href" and not (shown.startswith("#") or shown == "data:,"):
+    if name == "href" and not INSIDE.fullmatch(shown):
         raise ValueError(f"href={shown!r} leads out of the page: show addresses as text")
     return f" {name}" if shown == "" else f' {name}="{escape(shown)}"'

@@ -1,21 +1,24 @@
 """The composition report: one offline HTML file about a committed result, from manifests and statistics alone.
 
 Invariants: the same store gives the same bytes (no clock, host or path); every string from data is text; no script, no
-request; under 2 MB, because samples, sources and stages have budgets of bytes and tables a limit of rows, and what is
-left out is counted. Memory and time follow the numbers of stages, sources and reasons, not of documents.
+request; every table as values too, in `report.json` and behind a link; under 2 MB, because samples, sources and stages
+have budgets of bytes and tables a limit of rows, and what is left out is counted. Memory and time follow the numbers of
+stages, sources and reasons, not of documents.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from importlib.resources import files
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from curate.digests import digest_bytes
 from curate.store import Store
+from viewers.checks import check_report
+from viewers.frame import document, write_whole
 from viewers.loading import Report, load_report
-from viewers.markup import Markup, element, join, stylesheet
+from viewers.markup import Child, Markup, element
 from viewers.panels.contamination import contamination
 from viewers.panels.duplicates import duplicates
 from viewers.panels.funnel import funnel
@@ -31,7 +34,9 @@ from viewers.panels.scores import scores
 from viewers.panels.tokens import tokens
 from viewers.panels.topics import topics
 from viewers.panels.verdicts import verdicts
-from viewers.tables import MEANINGS, Mark, mark
+from viewers.report_data import report_json
+from viewers.tables import MEANINGS, Mark, code, mark
+from viewers.verdict import Check
 from viewers.visible import shortened
 
 PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
@@ -52,14 +57,21 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
 )
 """What the report shows, in the order of what decides trust; a panel is None where it has no subject."""
 
-POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""Content security policy of the page: our own style and nothing else."""
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A page and what it says as values: the contents of `report.html` and `report.json`."""
+
+    page: bytes
+    data: bytes
+    checks: tuple[Check, ...]
 
 
 def write_report(store: Store, result_folder: str, path: Path, *, runs: Sequence[Path] = ()) -> Path:
     """Write the composition report of the result in `result_folder` of `store` to `path`, and return `path`.
 
-    The file is replaced whole or not at all. `runs` are folders of training runs whose losses it shows.
+    Beside it, with the suffix ".json", stands what it says as values. Each file is replaced whole or not at all. `runs`
+    are folders of training runs whose losses it shows.
 
     Raises:
         StoreError: something is missing or damaged.
@@ -68,39 +80,30 @@ def write_report(store: Store, result_folder: str, path: Path, *, runs: Sequence
         ConfigurationError: `result_folder` holds no recipe's result, or a folder of `runs` no training run.
         OSError: `path` cannot be written.
     """
-    content = render(load_report(store, result_folder, runs)).encode()
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
-    try:
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    made = compose(load_report(store, result_folder, runs))
+    write_whole(path.with_suffix(".json"), made.data)
+    write_whole(path, made.page)
     return path
+
+
+def compose(report: Report) -> Composed:
+    """Return the page about `report` and its values; the page quotes the digest of these."""
+    panels = [made for panel in PANELS if (made := panel(report)) is not None]
+    checks = tuple(check_report(report))
+    data = report_json(report, checks, panels)
+    page = document(
+        f"{shortened(report.name)}: composition report",
+        element("a", "Skip to the report", href="#report", class_="skip"),
+        _header(report),
+        element("div", _contents(panels), element("main", *(p.markup() for p in panels), id="report"), class_="page"),
+        _footer(digest_bytes(data)),
+    )
+    return Composed(page.encode(), data, checks)
 
 
 def render(report: Report) -> str:
     """Return the page about `report`."""
-    panels = [made for panel in PANELS if (made := panel(report)) is not None]
-    title = f"{shortened(report.name)}: composition report"
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("link", rel="icon", href="data:,"),
-        element("title", title),
-        stylesheet((files("viewers") / "report.css").read_text("utf-8")),
-    )
-    body = element(
-        "body",
-        element("a", "Skip to the report", href="#report", class_="skip"),
-        _header(report),
-        element("div", _contents(panels), element("main", *(p.markup() for p in panels), id="report"), class_="page"),
-        _footer(),
-    )
-    return "<!DOCTYPE html>\n" + element("html", head, body, lang="en").html + "\n"
+    return compose(report).page.decode()
 
 
 def _header(report: Report) -> Markup:
@@ -131,9 +134,10 @@ def _contents(panels: Sequence[Panel]) -> Markup:
     )
 
 
-def _footer() -> Markup:
+def _footer(data: str) -> Markup:
     sentence = (
         "Made by curate from manifests and statistics, without a second pass over the documents. This file loads "
-        "nothing, runs no script and holds no links that lead out of it."
+        "nothing, runs no script and holds no links that lead out of it: each table is in its own link, as CSV."
     )
-    return element("footer", join([element("p", sentence)]), class_="colophon")
+    beside: list[Child] = ["The same values stand beside this page in ", code("report.json"), ", BLAKE3 ", code(data)]
+    return element("footer", element("p", sentence), element("p", *beside, "."), class_="colophon")

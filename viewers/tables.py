@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from viewers.markup import Child, Markup, element, join
+from viewers.markup import Child, Markup, element, join, text
 from viewers.numbers import grouped
+from viewers.table_data import GROUP, Facts, LeftOut, Table, Value, number_in, shown, unique
 
 
 class Mark(Enum):
@@ -24,6 +25,10 @@ MEANINGS: Final = {
     Mark.SAMPLED: "seen on the documents with the lowest digest of their text",
     Mark.SKETCHED: "estimated from a sketch, error stated",
 }
+
+
+READ: Final[Mapping[str, Callable[[str], Value]]] = {"words": shown, "number": number_in}
+"""How a cell is read, by the style of its column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,10 @@ def table(
     rows: Sequence[Sequence[Child] | Group],
     words: frozenset[str] = frozenset(),
 ) -> Markup:
-    """Return a table; `columns` named in `words` hold words, the others numbers. The first column heads its rows."""
+    """Return a table and a link to its values; `columns` named in `words` hold words, the others numbers.
+
+    The first column heads its rows.
+    """
     styles = ["words" if number == 0 or name in words else "number" for number, name in enumerate(columns)]
     head = element(
         "thead",
@@ -56,7 +64,31 @@ def table(
     plain = [row for row in rows if not isinstance(row, Group)]
     bodies += [_body(Group(None, plain), styles)] if plain else []
     inner = element("table", element("caption", caption, " ", mark(kind)), head, *bodies)
-    return element("div", inner, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    data = _values(caption, kind, columns, rows, styles)
+    link = element("a", "CSV", href=data.address(), download=f"{data.name}.csv", aria_label=f"CSV: {caption}")
+    return join(
+        [
+            element("div", inner, class_="scroll", role="region", aria_label=caption, tabindex="0"),
+            Markup(element("p", link, class_="download").html, (data,)),
+        ]
+    )
+
+
+def _values(
+    caption: str, kind: Mark, columns: Sequence[str], rows: Sequence[Sequence[Child] | Group], styles: Sequence[str]
+) -> Table:
+    """Return the same cells as values; headings of groups are a first column."""
+    heads = any(isinstance(row, Group) and row.title is not None for row in rows)
+    bodies = [row for row in rows if isinstance(row, Group)]
+    bodies.append(Group(None, [row for row in rows if not isinstance(row, Group)]))
+    found: list[tuple[Value, ...]] = []
+    for body in bodies:
+        heading = (shown(join([body.title]).html),) if heads else ()
+        for row in body.rows:
+            cells = [READ[style](join([cell]).html) for cell, style in zip(row, styles, strict=True)]
+            found.append((*heading, *cells))
+    names = [shown(text(name).html) for name in columns]
+    return Table(shown(text(caption).html), kind.value, unique([*([GROUP] if heads else []), *names]), tuple(found))
 
 
 def _body(group: Group, styles: Sequence[str]) -> Markup:
@@ -75,16 +107,17 @@ def _row(row: Sequence[Child], styles: Sequence[str]) -> Markup:
 
 def facts(pairs: Sequence[tuple[str, Child]]) -> Markup:
     """Return names and values as a definition list."""
-    return element(
-        "dl", *(element("div", element("dt", name), element("dd", value)) for name, value in pairs), class_="facts"
-    )
+    told = tuple((shown(join([name]).html), number_in(join([value]).html)) for name, value in pairs)
+    listed = [element("div", element("dt", name), element("dd", value)) for name, value in pairs]
+    return Markup(element("dl", *listed, class_="facts").html, (Facts(told),))
 
 
 def left_out(count: int, what: str) -> Markup | None:
     """Return the sentence that says how much was left out, None when nothing was."""
     if not count:
         return None
-    return element("p", f"{grouped(count)} {what} left out to keep the page small.", class_="left-out")
+    said = element("p", f"{grouped(count)} {what} left out to keep the page small.", class_="left-out")
+    return Markup(said.html, (LeftOut(count, what),))
 
 
 def code(value: str) -> Markup:

@@ -21,7 +21,7 @@ from curate.datasets import Dataset, dataset_folder
 from curate.receipts import committed_folders, read_manifest, shard_folder
 from curate.storage.files import Entry
 from curate.storage.spool import SPOOL
-from curate.store import Store, StoreError
+from curate.store import REPORT_FILES, Store, StoreError
 
 KINDS: Final = (
     "report page",  # of a result that is not kept
@@ -45,7 +45,6 @@ JOURNALS: Final = "journals"
 MORE: Final = (INNER, JOURNALS)
 """What goes only on request: what tasks in between of kept stages left, and journals of runs that ended."""
 
-PAGE: Final = "report.html"
 LOCK: Final = "__lock"
 OWN: Final = ("manifest.json", "shards.parquet", "statistics.json", "samples.parquet", "tokenizer.json", "plan.json")
 """Names of files in the folders of results and stages."""
@@ -154,8 +153,8 @@ def _kind(
         return None if name in kept.quarantine else "quarantine list"
     if top == "runs":
         return "journal" if JOURNALS in more and "/" in below else None
-    if name == PAGE:
-        return None if _shows(store, kept.contents) else "report page"
+    if name in REPORT_FILES:
+        return None if _shows(store, name, kept.contents) else "report page"
     if top not in kept.folders and below in OWN:
         return _kind_in_folder(store, top, below, committed)
     return None
@@ -189,9 +188,9 @@ def _kind_in_folder(store: Store, folder: str, below: str, committed: set[str]) 
     return "manifest of a result" if kind == "recipe" else "manifest of a stage"
 
 
-def _shows(store: Store, contents: Sequence[str]) -> bool:
-    """Return whether the page in the store is that of a kept result: it quotes its digest."""
-    page = store.read_bytes(PAGE)
+def _shows(store: Store, name: str, contents: Sequence[str]) -> bool:
+    """Return whether the page in the store, or its values, is that of a kept result: it quotes its digest."""
+    page = store.read_bytes(name)
     return any(content.encode() in page for content in contents)
 
 

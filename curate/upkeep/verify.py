@@ -35,13 +35,10 @@ from curate.receipts import (
     read_receipt,
     shard_folder,
 )
-from curate.store import Store, StoreError, check_self_digest
+from curate.store import REPORT_FILES, Store, StoreError, check_self_digest
 
 UNHASHED: Final = ("runs", "spool")
 """Folders of a store that nothing hashes."""
-
-REPORT: Final = "report.html"
-"""The page that `curate report` writes into a store: made from what is verified, and made again at any time."""
 
 
 @dataclass(slots=True)
@@ -233,7 +230,7 @@ class _Verifier:
         read = {quarantine_name(key) for key, receipt in self.receipts.items() if receipt.quarantine}
         for name in self.sizes:
             top, _, below = name.partition("/")
-            if name == REPORT or top in UNHASHED or name in self.seen:
+            if name in REPORT_FILES or top in UNHASHED or name in self.seen:
                 continue
             if name in read:
                 self._count(name)

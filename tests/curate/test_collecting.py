@@ -191,6 +191,7 @@ def test_gc_removes_what_killed_processes_left_and_nothing_that_is_not_its_own(s
         "caches/all-0123456789abcdef/tokens/c/0": "cache file",
         "unfinished-0123456789abcdef/shards.parquet": "file of a result or stage",
         "report.html": "report page",
+        "report.json": "report page",
     }
     for name in (*lost, "notes.txt", "mine/notes.txt", "runs/notes.txt"):
         (store / name).parent.mkdir(parents=True, exist_ok=True)

@@ -156,7 +156,15 @@ def test_report_writes_one_page_into_the_store(place, capsys):
     path = place / "store" / "report.html"
     assert capsys.readouterr().out.strip() == str(path)
     assert path.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert json.loads(path.with_suffix(".json").read_bytes())["kind"] == "report"
     assert main(["verify", "store"]) == 0
+    capsys.readouterr()
+    assert main(["report", "store", "--fail-on", "any"]) == 0
+    assert main(["report", "store", "--fail-on", "licences-known, documents-conserved"]) == 1
+    said = capsys.readouterr().err
+    assert "curate: check licences-known: warn: unknown for" in said and "documents-conserved" not in said
+    assert main(["report", "nowhere", "--fail-on", "licence-known"]) == 2
+    assert "there is no check 'licence-known': give any, or some of documents-conserved," in capsys.readouterr().err
 
 
 def test_help_of_every_command_teaches(capsys):

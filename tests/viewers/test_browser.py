@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import time
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,22 @@ def test_page_shows_every_word_of_the_file(browser: Browser, page: Path) -> None
     assert seen.strip() == parse(page.read_text("utf-8")).one("body").text.strip()
     assert browser.evaluate("document.scripts.length + document.images.length") == 0
     assert browser.evaluate("document.compatMode") == "CSS1Compat"
+
+
+def test_table_is_downloaded_by_its_link_from_a_file(browser: Browser, page: Path, tmp_path: Path) -> None:
+    browser.open(page, 1000)
+    browser.call("Browser.setDownloadBehavior", session=None, behavior="allow", downloadPath=str(tmp_path))
+    rows = browser.evaluate(
+        "[...document.querySelector('#rights table').rows].map(row => [...row.cells].map(cell => cell.innerText))"
+    )
+    browser.evaluate("document.querySelector('#rights .download a').click()")
+    path = tmp_path / "licences-of-docs.csv"
+    for _ in range(100):
+        if path.exists() and path.stat().st_size:
+            break
+        time.sleep(0.05)
+    found = list(csv.reader(path.read_text("utf-8").splitlines()))
+    assert found == [[cell.replace("\u202f", "") for cell in row] for row in rows] and len(found) == 4
 
 
 def test_page_that_breaks_its_policy_would_be_noticed(browser: Browser, page: Path, tmp_path: Path) -> None:

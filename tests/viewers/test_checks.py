@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from curate.configuration import ConfigurationError
 from tests.viewers.stores import documents, report, stage
 from viewers.checks import check_report
 from viewers.flows import flow_of
 from viewers.loading import Report
 from viewers.totals import path_to, total_identities
-from viewers.verdict import Verdict
+from viewers.verdict import ANY, IDS, Verdict, objections
 
 READING = {
     "records": {"read": {"count": 12, "stored": 1200}},
@@ -26,22 +27,7 @@ STEP = {
     "edits": {"spaces": {"documents": 4, "cut": 8, "inserted": 3}},
 }
 DEDUPLICATES = {"operation": {"operation": "deduplicate"}}
-IDS = [
-    "documents-conserved",
-    "characters-conserved",
-    "bytes-conserved",
-    "stages-joined",
-    "manifests-agree",
-    "outputs-filled",
-    "sources-reach-outputs",
-    "no-gaps",
-    "quarantine-empty",
-    "licences-known",
-    "optout-checked",
-    "deduplicated",
-    "pairs-compared",
-    "benchmarks-checked",
-]
+ALWAYS = list(IDS[:14])
 
 
 def result(reading: dict[str, Any] = READING, step: dict[str, Any] = STEP, kept: int = 10, **more: Any) -> Report:
@@ -69,8 +55,23 @@ def test_checks_know_every_kind_of_deduplication(kind: str) -> None:
 
 
 def test_checks_have_stable_ids_in_order() -> None:
-    assert [check.id for check in check_report(result())] == IDS
-    assert [check.id for check in check_report(report(stage()))] == IDS
+    assert [check.id for check in check_report(result())] == ALWAYS
+    assert [check.id for check in check_report(report(stage()))] == ALWAYS
+    assert ALWAYS[-1] == "benchmarks-checked" and len(set(IDS)) == len(IDS)
+
+
+def test_objections_are_to_the_checks_that_were_asked_for() -> None:
+    sound, broken = check_report(result()), check_report(result(kept=9))
+    assert list(objections(sound, [ANY, "no-gaps"])) == []
+    (warned,) = objections(sound, ["licences-known", "no-gaps"])
+    assert warned.startswith("licences-known: warn: unknown for 10 of 10 documents")
+    failed = list(objections(broken, [ANY]))
+    assert [line.split(":")[0] for line in failed] == ["stages-joined"]
+    assert list(objections(broken, ["stages-joined", ANY])) == failed
+    (absent,) = objections(sound, ["plan-adds-up"])
+    assert absent == "plan-adds-up: not made, for this result has nothing to check"
+    with pytest.raises(ConfigurationError, match=r"no check 'licence-known'.*licences-known"):
+        list(objections((), ["licence-known"]))
 
 
 def test_checks_sound_result_fails_nothing() -> None:

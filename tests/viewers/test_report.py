@@ -13,11 +13,12 @@ from curate.store import Store, StoreError
 from tests.viewers.parsed import Node, number, parse, tables
 from tests.viewers.stores import HOSTILE, Made, documents, hostile_stage, make_store, report, sample, stage
 from viewers import write_report
-from viewers.markup import element
+from viewers.frame import POLICY
+from viewers.markup import INSIDE, element
 from viewers.numbers import grouped, ratio
 from viewers.panels.rights import BASES, SIGNALS
 from viewers.panels.samples import ORDER
-from viewers.report import POLICY, render
+from viewers.report import render
 from viewers.visible import HIDDEN, NAME_LENGTH, plain, shortened
 
 LARGEST = 2_000_000
@@ -208,7 +209,7 @@ def test_report_hostile_store_makes_no_element_of_its_own(root: Node, page: Path
         for name, value in node.attributes.items():
             assert not name.startswith("on") and name not in ("style", "src", "srcset", "action", "xlink:href")
             if name == "href":
-                assert value is not None and (value.startswith("#") or value == "data:,")
+                assert value is not None and INSIDE.fullmatch(value) and "report.html" not in value
     assert not HIDDEN.search(page.read_text("utf-8").replace("\r", "\x00"))
     for text in HOSTILE[:5]:
         assert text in root.text
@@ -230,7 +231,7 @@ def test_report_tables_and_anchors_are_accessible(root: Node) -> None:
         assert all(cell.attributes.get("scope") in ("col", "row", "rowgroup") for cell in table.all("th"))
     ids = [node.attributes["id"] for node in root.all() if "id" in node.attributes]
     assert len(ids) == len(set(ids))
-    links = [str(a.attributes["href"])[1:] for a in root.all("a")]
+    links = [str(a.attributes["href"])[1:] for a in root.all("a") if "download" not in a.attributes]
     assert links and set(links) <= set(ids)
     labels = [node.attributes["aria-labelledby"] for node in root.all() if "aria-labelledby" in node.attributes]
     assert set(labels) <= set(ids)
@@ -244,9 +245,16 @@ def test_report_same_store_gives_same_bytes_anywhere(made: Made, page: Path, tmp
     other = make_store(tmp_path / "elsewhere")
     moved = write_report(Store(other.root), other.folder, tmp_path / "moved.html")
     assert again.read_bytes() == page.read_bytes() == moved.read_bytes()
+    assert len({path.with_suffix(".json").read_bytes() for path in (again, page, moved)}) == 1
     content = page.read_text("utf-8")
     assert str(made.root) not in content and str(made.root.parent) not in content
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.html", "elsewhere", "moved.html"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "again.html",
+        "again.json",
+        "elsewhere",
+        "moved.html",
+        "moved.json",
+    ]
 
 
 def test_report_damaged_statistics_are_refused(tmp_path: Path) -> None:

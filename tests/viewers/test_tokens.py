@@ -28,7 +28,7 @@ from viewers.numbers import grouped, share
 from viewers.report import render
 from viewers.sample_card import Excerpts
 from viewers.tokens import Meeting
-from viewers.verdict import Verdict
+from viewers.verdict import IDS, Verdict
 
 NEW = [
     "benchmarks-checked",
@@ -75,11 +75,17 @@ def verdicts(found: Report) -> dict[str, Verdict]:
     return {check.id: check.verdict for check in check_report(found)}
 
 
+def test_tokens_result_makes_every_check_there_is(trained: Made, logged: Path) -> None:
+    found = load_report(Store(trained.root), trained.folder, [logged])
+    assert tuple(check.id for check in check_report(found)) == IDS
+
+
 def test_tokens_page_has_its_panels_in_order(root: Node) -> None:
     titles = [h.text for h in root.one("main").all("h2")]
     assert titles[4:] == [
         "Duplicates",
         "Contamination",
+        "Personal data",
         "Hold-out",
         "Tokens",
         "Mixture over training",

@@ -1,0 +1,57 @@
+"""`curate report`: the page that shows what stayed, what went and why; its values; and which checks object."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from curate.commands.store_options import STORE_HELP, add_store_options, store_of
+from curate.store import Store
+
+Commands = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def add_report(
+    commands: Commands[argparse.ArgumentParser],
+    add: Callable[..., argparse.ArgumentParser],
+    last_result: Callable[[Store], str],
+) -> None:
+    """Add the command `report`."""
+
+    def show(options: argparse.Namespace) -> int:
+        return write(options, last_result)
+
+    about = "write report.html, the page that shows what stayed, what went and why, and its values as report.json"
+    command = add(commands, "report", show, about)
+    command.add_argument("store", metavar="DIR", help=f"store to report on: {STORE_HELP}")
+    add_store_options(command)
+    command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
+    command.add_argument("--run", type=Path, action="append", default=[], metavar="RUN", help="training run to show")
+    command.add_argument(
+        "--fail-on",
+        metavar="ID[,ID…]",
+        default="",
+        help="exit with 1 unless these checks of the page pass; any: if any check fails. The page is written anyway",
+    )
+
+
+def write(options: argparse.Namespace, last_result: Callable[[Store], str]) -> int:
+    """Write the page and its values into the store; return 1 when a check that was asked for does not pass."""
+    from viewers.loading import load_report
+    from viewers.report import compose
+    from viewers.verdict import objections
+    from viewers.visible import plain
+
+    asked = [name.strip() for name in options.fail_on.split(",") if name.strip()]
+    list(objections((), [name for name in asked if name]))  # a wrong id is told before anything is read
+    store = store_of(options)
+    made = compose(load_report(store, options.recipe or last_result(store), options.run))
+    store.put("report.json", made.data)
+    store.put("report.html", made.page)
+    print(store.url("report.html"))
+    found = list(objections(made.checks, asked))
+    for line in found:
+        print(f"curate: check {plain(line)}", file=sys.stderr)
+    return 1 if found else 0

@@ -1,0 +1,39 @@
+"""The frame of every page: its head with a policy that admits our own style and nothing else, and how it is written."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from viewers.markup import Markup, element, stylesheet
+
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+"""Content security policy of a page: our own style and nothing else."""
+
+
+def document(title: str, *body: Markup) -> str:
+    """Return a whole page."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        stylesheet((files("viewers") / "report.css").read_text("utf-8")),
+    )
+    return "<!DOCTYPE html>\n" + element("html", head, element("body", *body), lang="en").html + "\n"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write `content` to `path`, whole or not at all."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
