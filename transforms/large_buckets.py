@@ -29,6 +29,7 @@ PARTS: Final = 16
 """By which the cap is divided for the parts of a bucket above it, as in `transforms.duplicates`."""
 
 _LEVELS: Final = 8
+_PART_COST: Final = 32  # what a part costs to hold, in pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def large_bucket_pairs(rows: Iterable[tuple[Hashes, Indices]], first: int, cap: 
     held, cost = _Parts(first), 0
     for documents, lead in parts(rows, max(2, cap // PARTS)):
         held.add(documents, lead)
-        cost += len(documents) * (len(documents) + 1) // 2
+        cost += _PART_COST + len(documents) * (len(documents) + 1) // 2
         if cost >= at_once:
             yield held.pairs()
             held, cost = _Parts(first), 0
