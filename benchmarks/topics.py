@@ -41,6 +41,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from blake3 import blake3
 
+from benchmarks.dedup_peers import Environment
 from curate.fitting.topics import DIMENSION
 from transforms.embedding import HashedTfidf
 from transforms.spherical_kmeans import adjusted_rand
@@ -56,8 +57,7 @@ K: Final = 40
 LEAST_RATE: Final = 20.0
 LEAST_PURITY: Final = {"small": 0.85, "full": 0.9}
 LEAST_NMI: Final = 0.6
-PEER: Final = ROOT / ".venv-peer-scikit-learn"
-PEER_PACKAGES: Final = ("scikit-learn==1.9.1", "pyarrow==26.0.1")
+PEER: Final = Environment("scikit-learn", ("scikit-learn==1.9.1", "pyarrow==26.0.1"))
 PACKAGES: Final = ("numpy", "numba", "pyarrow")
 
 Labels = npt.NDArray[np.int64]
@@ -131,15 +131,14 @@ def assign_rate(topics: Topics, texts: pa.LargeStringArray) -> float:
 
 def run_peers(passages: Passages) -> Iterator[dict[str, Any]]:
     """Yield what scikit-learn finds, by setting."""
-    python = PEER / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-qq", *PEER_PACKAGES], check=True)
+    PEER.make()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "passages.parquet"
         pq.write_table(pa.table({"text": passages.texts}), path)
         script = Path(__file__).parent / "peers" / "scikit_topics.py"
-        done = subprocess.run([str(python), str(script), str(path), str(K)], check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            [str(PEER.interpreter), str(script), str(path), str(K)], check=True, capture_output=True, text=True
+        )
     yield from map(json.loads, done.stdout.splitlines())
 
 
