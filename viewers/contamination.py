@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from transforms.contamination import VERDICTS
+from transforms.contamination import NEARLY, VERDICTS
 from viewers.flows import flow_of
 from viewers.loading import Report, StageView
+from viewers.rules import near_misses
 
 TRANSFORM: Final = "Decontaminate"
 PREFIX: Final = "contamination: "
@@ -28,6 +29,8 @@ class Guard:
     """Whether every document of the stage comes to it, not only those of a branch."""
     protection: Mapping[str, Mapping[str, int]]
     """Benchmark → how many items it has, and how many of them are too short or too plain; empty where not recorded."""
+    counts_left: bool
+    """Whether statistics have what it found and left: so from its second version on."""
 
     @property
     def benchmarks(self) -> tuple[Mapping[str, Any], ...]:
@@ -37,7 +40,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Documents of one source in one stage that went or were cut for one verdict."""
+    """Documents of one source in one stage that went, were cut or left for one verdict, or as a near miss."""
 
     stage: StageView
     source: str
@@ -45,6 +48,7 @@ class Hits:
     dropped: int
     characters: int
     cut: int
+    left: int
 
 
 def guards_of(report: Report) -> list[Guard]:
@@ -55,7 +59,9 @@ def guards_of(report: Report) -> list[Guard]:
             transform = step.get("transform")
             is_whole = isinstance(transform, Mapping) and transform.get("class") == TRANSFORM
             protection = step.get("card", {}).get("protection", {}) if is_whole else {}
-            found += [Guard(stage, fields, is_whole, protection) for fields in _within(transform)]
+            for node in _within(transform):
+                counts_left = isinstance(version := node.get("version"), int) and version > 1
+                found.append(Guard(stage, node["fields"], is_whole, protection, counts_left))
     return found
 
 
@@ -67,7 +73,7 @@ def is_guard(transform: str) -> bool:
 def _within(value: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, Mapping):
         if value.get("class") == TRANSFORM:
-            yield value["fields"]
+            yield value
             return
         for inner in value.values():
             yield from _within(inner)
@@ -77,17 +83,18 @@ def _within(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def hits_of(stage: StageView) -> list[Hits]:
-    """Return what `stage` dropped and cut because of benchmarks, by source and verdict, the gravest first."""
+    """Return what `stage` dropped, cut and left that has benchmarks in it, by source and verdict, the gravest first."""
     found = []
     for source in stage.sources:
-        flow = flow_of(stage, source)
-        for verdict in VERDICTS:
+        flow, near = flow_of(stage, source), near_misses(stage, source)
+        for verdict in (*VERDICTS, NEARLY):
             reason = PREFIX + verdict
             drops = [d for s in flow.steps for d in s.drops if is_guard(d.transform) and d.reason == reason]
             edits = [e for s in flow.steps for e in s.edits if e.reason == reason]
-            if drops or edits:
+            left = sum(number for (transform, why), number in near.items() if is_guard(transform) and why == reason)
+            if drops or edits or left:
                 dropped, characters = sum(d.documents for d in drops), sum(d.characters for d in drops)
-                found.append(Hits(stage, source, verdict, dropped, characters, sum(e.documents for e in edits)))
+                found.append(Hits(stage, source, verdict, dropped, characters, sum(e.documents for e in edits), left))
     return found
 
 

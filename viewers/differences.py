@@ -1,8 +1,9 @@
 """What an edit changed: two stretches of text as pieces, each the same on both sides or changed.
 
-Myers' greedy algorithm ("An O(ND) difference algorithm and its variations", Algorithmica 1, 1986) over code points, on
-what remains between the common beginning and end. Invariants: the pieces of a side join to its text; cost is bounded by
-`MOST_CHANGES` squared plus the length times it; beyond, all between the common ends is one change.
+Myers' greedy algorithm ("An O(ND) difference algorithm and its variations", Algorithmica 1, 1986) over code points, or
+over words where two documents are compared, on what remains between the common beginning and end. Invariants: the
+pieces of a side join to its text; cost is bounded by `MOST_CHANGES` squared plus the length times it; beyond, all
+between the common ends is one change.
 
 Excerpts of edits are windows cut after the same number of code points, so one side may show text that the other has
 beyond its window: where a window is full, what hangs over at the end is not called a change.
@@ -10,11 +11,13 @@ beyond its window: where a window is full, what hangs over at the end is not cal
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 MOST_CHANGES: Final = 200
-"""Code points cut and inserted that are told apart."""
+"""Code points, or words, cut and inserted that are told apart."""
 
 ISLAND: Final = 2
 """An equal stretch of at most so many code points between two changes is shown as part of them."""
@@ -27,6 +30,9 @@ class Piece:
     text: str
     changed: bool
 
+
+TOKENS: Final = re.compile("[0-9A-Za-z]+|[ \t\n]+|.", re.DOTALL)
+"""What is compared of texts by words: ASCII words, white space, and every other character."""
 
 Pieces = tuple[Piece, ...]
 _Block = tuple[int, int, int]  # begin before, begin after, length: an equal stretch
@@ -50,17 +56,32 @@ def compare(before: str, after: str, window: int) -> tuple[Pieces, Pieces]:
     )
 
 
-def _common_start(before: str, after: str) -> int:
+def compare_words(before: str, after: str) -> tuple[Pieces, Pieces]:
+    """Return the pieces of both sides, word by word: for texts that are alike, not one an edit of the other."""
+    left, right = TOKENS.findall(before), TOKENS.findall(after)
+    start = _common_start(left, right)
+    stop = _common_stop(left, right, start)
+    blocks, _ = _blocks(left[start : len(left) - stop], right[start : len(right) - stop], False)
+    found = [(0, 0, start), *((a + start, b + start, size) for a, b, size in blocks)]
+    found.append((len(left) - stop, len(right) - stop, stop))
+    equal = _without_islands(_joined(found))
+    return (
+        _pieces(left, [(a, size) for a, _, size in equal], len(left)),
+        _pieces(right, [(b, size) for _, b, size in equal], len(right)),
+    )
+
+
+def _common_start(before: Sequence[str], after: Sequence[str]) -> int:
     limit = min(len(before), len(after))
     return next((i for i in range(limit) if before[i] != after[i]), limit)
 
 
-def _common_stop(before: str, after: str, start: int) -> int:
+def _common_stop(before: Sequence[str], after: Sequence[str], start: int) -> int:
     limit = min(len(before), len(after)) - start
     return next((i for i in range(limit) if before[-1 - i] != after[-1 - i]), limit)
 
 
-def _blocks(left: str, right: str, open_end: bool) -> tuple[list[_Block], tuple[int, int]]:
+def _blocks(left: Sequence[str], right: Sequence[str], open_end: bool) -> tuple[list[_Block], tuple[int, int]]:
     """Return equal stretches in order, and where the comparison ended on both sides."""
     furthest = {1: 0}
     trace: list[dict[int, int]] = []
@@ -114,13 +135,13 @@ def _without_islands(blocks: list[_Block]) -> list[_Block]:
     return [block for i, block in enumerate(blocks) if block[2] > ISLAND or i in (0, len(blocks) - 1)]
 
 
-def _pieces(text: str, equal: list[tuple[int, int]], end: int) -> Pieces:
+def _pieces(side: Sequence[str], equal: list[tuple[int, int]], end: int) -> Pieces:
     pieces = []
     place = 0
     for begin, size in equal:
-        pieces.append(Piece(text[place:begin], True))
-        pieces.append(Piece(text[begin : begin + size], False))
+        pieces.append(Piece("".join(side[place:begin]), True))
+        pieces.append(Piece("".join(side[begin : begin + size]), False))
         place = begin + size
-    pieces.append(Piece(text[place : max(end, place)], True))
-    pieces.append(Piece(text[max(end, place) :], False))
+    pieces.append(Piece("".join(side[place : max(end, place)]), True))
+    pieces.append(Piece("".join(side[max(end, place) :]), False))
     return tuple(piece for piece in pieces if piece.text)

@@ -17,6 +17,8 @@ from viewers.differences import Piece, compare
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, ratio
+from viewers.spans import marked, spans_of
+from viewers.toxic import is_toxic
 from viewers.visible import shortened
 
 OPEN: Final = 280
@@ -28,6 +30,9 @@ CRUMB: Final = 40
 
 SPACES: Final = str.maketrans({" ": "·", "\t": "→", "\n": "↵\n", "\xa0": "⍽"})
 """What stands for white space where nothing else changed."""
+
+OFFENSIVE: Final = "may offend: show text and address"
+"""What a reader clicks to see a text that was found by what looks for such texts (`viewers.toxic`)."""
 
 ADDRESS: Final = 160
 EVIDENCE: Final = 400
@@ -62,9 +67,10 @@ def card(sample: Mapping[str, Any], others: Sequence[Mapping[str, Any]], excerpt
         summary = element("summary", f"the same text {counted(len(others), 'more time')} among the samples")
         more = element("details", summary, element("ul", *ids, class_="ids"))
     body = difference(sample) if is_pair else alike(sample) if sample["after"] else excerpt(sample, excerpts)
-    return element(
-        "article", measure(sample), body, origin(sample), more, class_="sample wide" if is_pair else "sample"
-    )
+    shown = join([body, origin(sample)])
+    if is_toxic(sample):
+        shown = element("details", element("summary", OFFENSIVE), shown, class_="toxic")
+    return element("article", measure(sample), shown, more, class_="sample wide" if is_pair else "sample")
 
 
 def measure(sample: Mapping[str, Any]) -> Markup | None:
@@ -120,7 +126,8 @@ def excerpt(sample: Mapping[str, Any], excerpts: Excerpts) -> Markup:
             if sample["source"] not in excerpts.forbidden:
                 why = "The text is not shown."
         return element("p", why, class_="withheld")
-    return folded([Piece(sample["excerpt"], False)])
+    pieces = marked(sample, spans_of(sample["evidence"]), MASKS) if sample["kind"] != "edited" else None
+    return folded(pieces or [Piece(sample["excerpt"], False)])
 
 
 def alike(sample: Mapping[str, Any]) -> Markup:

@@ -45,7 +45,7 @@ def contamination(report: Report) -> Panel:
             [
                 *(_rule(guard) for guard in guards[:ROWS]),
                 _benchmarks(guards),
-                *(_found(stage) for stage in stages[:ROWS]),
+                *(_found(stage, guards) for stage in stages[:ROWS]),
                 _unchecked(report, guards),
                 _samples(report, stages),
             ]
@@ -65,7 +65,8 @@ def _rule(guard: Guard) -> Markup:
         "variant other numbers or names, a quotation is text that the benchmark itself has from elsewhere."
     )
     if fields["action"] != "tag" and (others := [v for v in VERDICTS if v not in fields["verdicts"]]):
-        sentence += f" Documents with nothing but a {' or '.join(others)} stay and are not counted."
+        counted_too = "are counted as left" if guard.counts_left else "are not counted"
+        sentence += f" Documents with nothing but a {' or '.join(others)} stay and {counted_too}."
     return element("p", sentence)
 
 
@@ -96,11 +97,16 @@ def _unprotectable(checked: Mapping[str, int]) -> str:
     return f"{grouped(checked['short'] + checked['plain'])} ({checked['joined']} only with their answer or choices)"
 
 
-def _found(stage: StageView) -> Markup:
+def _found(stage: StageView, guards: list[Guard]) -> Markup:
     came = checked_documents(stage)
     found = hits_of(stage)
+    counted_too = all(guard.counts_left for guard in guards if guard.stage is stage)
+
+    def told(left: int) -> str:
+        return grouped(left) if counted_too else "not counted"
+
     rows: list[list[Child]] = [
-        [shortened(h.source), h.verdict, grouped(h.dropped), grouped(h.characters), grouped(h.cut)]
+        [shortened(h.source), h.verdict, *(grouped(n) for n in (h.dropped, h.characters, h.cut)), told(h.left)]
         for h in found[:ROWS]
     ]
     looked = (
@@ -108,7 +114,7 @@ def _found(stage: StageView) -> Markup:
     )
     if not rows:
         return element("p", looked, "No item was found in any of them. ", mark(Mark.EXACT))
-    columns = ("Source", "Verdict", "Documents dropped", "Characters dropped", "Documents cut")
+    columns = ("Source", "Verdict", "Documents dropped", "Characters dropped", "Documents cut", "Documents left")
     built = table(f"Found in {stage.title}", Mark.EXACT, columns, rows, frozenset({"Verdict"}))
     return join([element("p", looked), built, left_out(len(found) - len(rows), "rows")])
 
@@ -143,15 +149,20 @@ def _unprotected(guards: list[Guard]) -> str:
 
 def _samples(report: Report, stages: list[StageView]) -> Markup:
     excerpts = Excerpts.of(report)
-    found = [s for stage in stages for s in stage.samples if is_guard(s["transform"]) and s["kind"] == "dropped"]
+    kinds = ("dropped", "near miss")
+    found = [s for kind in kinds for stage in stages for s in stage.samples if _is_found(s, kind)]
     cards = fitting(found, lambda sample: finding_card(sample, excerpts), DUPLICATE_BYTES)
-    heading = element("h3", "Dropped documents to read")
+    heading = element("h3", "Documents to read")
     if not found:
-        return join([heading, element("p", "No document went because of a benchmark.", class_="note")])
+        return join([heading, element("p", "No document went or was left because of a benchmark.", class_="note")])
     rule = (
-        f"Of each verdict the up to {PER_REASON} dropped documents with the lowest digest of their text; the words of "
-        "the item are marked where the excerpt has them. "
+        f"Of each verdict the up to {PER_REASON} dropped documents with the lowest digest of their text, then those "
+        "that were left; the words of the item are marked where the excerpt has them. "
     )
     note = element("p", rule, mark(Mark.SAMPLED), class_="note")
     omitted = left_out(len(found) - len(cards), "documents")
     return element("div", heading, note, element("div", *cards, class_="cards"), omitted, class_="batch")
+
+
+def _is_found(sample: Mapping[str, Any], kind: str) -> bool:
+    return bool(is_guard(sample["transform"]) and sample["kind"] == kind)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from curate.accounting.samples import PER_REASON
+from transforms.outcome import canonical_json
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
 from viewers.comparisons import TONES, describe, reasons_of
+from viewers.differences import compare_words
 from viewers.flows import Flow, flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, ratio, share
 from viewers.panels.panel import Panel
-from viewers.sample_card import Excerpts, excerpt, origin
+from viewers.sample_card import Excerpts, excerpt, folded, origin
 from viewers.tables import Mark, left_out, mark, table
 from viewers.visible import shortened
 
@@ -137,22 +139,28 @@ def _pairs(stage: StageView) -> Markup | None:
 
 def _samples(report: Report, stage: StageView) -> Markup:
     excerpts = Excerpts.of(report)
-    known = {sample["id"].hex(): sample for view in report.stages for sample in view.samples if sample["excerpt"]}
-    found = [s for s in stage.samples if s["kind"] == "dropped" and s["reason"] != "empty text"]
-    found.sort(key=lambda s: (s["reason"] != "near duplicate", s["text_digest"], s["id"]))
-    cards = fitting(found, lambda sample: _pair(sample, known, excerpts), DUPLICATE_BYTES)
+    views = [*report.stages, stage]  # what this stage saw of a text comes last, and stays
+    known = {sample["id"].hex(): sample for view in views for sample in view.samples if sample["excerpt"]}
+    found = [s for s in stage.samples if s["kind"] in ("pair", "dropped") and s["reason"] != "empty text"]
+    found.sort(key=lambda s: (s["kind"] != "pair", s["reason"] != "near duplicate", s["text_digest"], s["id"]))
+    found = list({sample["id"]: sample for sample in reversed(found)}.values())[::-1]
+    prefer = stage.operation.get("fields", {}).get("prefer", [])
+    cards = fitting(found, lambda sample: _pair(sample, known, excerpts, prefer), DUPLICATE_BYTES)
     heading = element("h3", "Pairs to read")
     if not cards:
         return join([heading, element("p", "No document goes because of another.", class_="note")])
     rule = (
-        f"Of each reason the up to {PER_REASON} dropped documents with the lowest digest of their text, "
-        f"{counted(len(cards), 'pair')} in all. The text of a survivor is shown where it is among the samples. "
+        f"First near duplicates of the {PER_REASON} survivors with the lowest ids, both texts with what differs "
+        f"marked; then of each reason the up to {PER_REASON} dropped documents with the lowest digest of their text. "
+        f"{counted(len(cards), 'pair')} in all. "
     )
     note = element("p", rule, mark(Mark.SAMPLED), class_="note")
     return element("div", heading, note, *cards, left_out(len(found) - len(cards), "pairs"), class_="pairs")
 
 
-def _pair(sample: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], excerpts: Excerpts) -> Markup:
+def _pair(
+    sample: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], excerpts: Excerpts, prefer: Sequence[str]
+) -> Markup:
     evidence = json.loads(sample["evidence"] or "{}")
     survivor = str(evidence.get("survivor", "not recorded"))
     similarity = "–" if sample["numerator"] is None else ratio(sample["numerator"], sample["denominator"])
@@ -164,8 +172,42 @@ def _pair(sample: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], exc
         class_="measure",
     )
     other = known.get(survivor)
-    stays = excerpt(other, excerpts) if other else None
     equal = element("p", "equal to ", element("code", evidence["equal_to"])) if "equal_to" in evidence else None
-    dropped = element("div", element("h5", "goes"), excerpt(sample, excerpts), origin({**sample, "evidence": None}))
-    kept = element("div", element("h5", "stays"), element("p", element("code", survivor)), equal, stays)
+    goes, stays = _texts(sample, other, excerpts)
+    dropped = element("div", element("h5", "goes"), goes, origin({**sample, "evidence": None}))
+    place = element("p", element("code", survivor)) if other is None else _survivor(sample, other, prefer)
+    kept = element("div", element("h5", "stays"), stays, place, equal)
     return element("article", header, element("div", dropped, kept, class_="difference"), class_="sample")
+
+
+def _texts(
+    sample: Mapping[str, Any], other: Mapping[str, Any] | None, excerpts: Excerpts
+) -> tuple[Markup, Markup | None]:
+    """Return both texts, what differs marked where both are shown."""
+    if other is None or not sample["excerpt"]:
+        return excerpt(sample, excerpts), excerpt(other, excerpts) if other else None
+    left, right = compare_words(sample["excerpt"], other["excerpt"])
+    return folded(left, "del"), folded(right, "ins")
+
+
+def _survivor(sample: Mapping[str, Any], other: Mapping[str, Any], prefer: Sequence[str]) -> Markup:
+    """Return where the survivor is from, and why it stays."""
+    evidence = None
+    if other["kind"] == "survivor":
+        documents = json.loads(other["evidence"] or "{}").get("documents")
+        evidence = canonical_json({"near duplicates that go for it": documents})
+    reason = element("p", _why(sample, other, prefer), class_="evidence")
+    return join([reason, origin({**other, "evidence": evidence})])
+
+
+def _why(sample: Mapping[str, Any], other: Mapping[str, Any], prefer: Sequence[str]) -> str:
+    """Return why `other` stays and `sample` goes, as far as what is sampled of them tells."""
+    for criterion in prefer:
+        name = criterion.removeprefix("-")
+        if name not in ("source", "length"):
+            return f"It stays by the column {shortened(name, 40)}, or by what comes after where both have the same."
+        if name == "source" and sample["source"] != other["source"]:
+            return "It stays because its source comes first."
+        if name == "length" and sample["characters"] != other["characters"]:
+            return f"It stays because it is {'longer' if criterion[0] == '-' else 'shorter'}."
+    return "It stays because the digest of its text is the lower one."

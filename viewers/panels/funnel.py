@@ -13,6 +13,7 @@ from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, share
 from viewers.panels.panel import Panel
+from viewers.rules import Overlap, overlaps
 from viewers.tables import Group, Mark, left_out, mark, table
 from viewers.totals import path_to, total_identities
 from viewers.visible import shortened
@@ -23,6 +24,11 @@ MEANINGS: Final = {
     "refused": "records refused",
     "gaps": "gaps",
 }
+FILTERS: Final = 8
+"""Filters of which the overlap of rules is shown."""
+RULES: Final = 12
+"""Rules of a filter in the table of their overlap."""
+
 LEGEND: Final = (("kept", "goes on"), ("dropped", "dropped"))
 
 
@@ -31,7 +37,7 @@ def funnel(report: Report) -> Panel:
     sources = list(enumerate(report.sources, 1))
     shown = fitting(sources, lambda numbered: _source(report, *numbered), SOURCE_BYTES)
     entries = tuple((f"source-{number}", shortened(source, 40)) for number, source in sources[: len(shown)])
-    body = join([_overview(report), *shown, left_out(len(sources) - len(shown), "sources")])
+    body = join([_overview(report), *_overlaps(report), *shown, left_out(len(sources) - len(shown), "sources")])
     lede = "Look for the step at which a source loses most, then at its reasons: is that what you meant to remove?"
     return Panel("funnel", "Funnel by source", lede, body, entries)
 
@@ -58,6 +64,36 @@ def _overview(report: Report) -> Markup:
     built = table("All sources", Mark.EXACT, columns, rows[:ROWS], frozenset({"Output"}))
     omitted = left_out(max(len(report.sources) - ROWS, 0), "sources")
     return element("div", picture, built, omitted, class_="overview")
+
+
+def _overlaps(report: Report) -> list[Markup]:
+    """Return, filter by filter, which rules the same documents fail."""
+    found = overlaps(report)
+    if not found:
+        return []
+    sentence = (
+        "The first rule that a document fails is its reason and hides the others. Of these filters all are known: "
+        "a rule that few documents fail alone could go without much change."
+    )
+    shown = [_overlap(overlap) for overlap in found[:FILTERS]]
+    omitted = left_out(len(found) - len(shown), "filters")
+    return [element("h3", "Rules that the same documents fail"), element("p", sentence), *shown, omitted or join([])]
+
+
+def _overlap(overlap: Overlap) -> Markup:
+    rules = overlap.rules[:RULES]
+    columns = ["Rule", "Fail it", "Fail it only", *(f"and {number}" for number in range(1, len(rules) + 1))]
+    rows = [
+        [
+            f"{number}. {shortened(rule, 60)}",
+            grouped(overlap.together(rule, rule)),
+            grouped(overlap.alone.get(rule, 0)),
+            *("–" if rule == other else grouped(overlap.together(rule, other)) for other in rules),
+        ]
+        for number, rule in enumerate(rules, 1)
+    ]
+    title = f"Documents that fail two rules of {shortened(overlap.transform)} in {shortened(overlap.stage.name)}"
+    return join([table(title, Mark.EXACT, columns, rows), left_out(len(overlap.rules) - len(rules), "rules")])
 
 
 def _source(report: Report, number: int, source: str) -> Markup:

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from curate.accounting.samples import PER_REASON
-from viewers.budget import SAMPLE_BYTES, in_rounds
+from viewers.budget import ROWS, SAMPLE_BYTES, in_rounds
 from viewers.contamination import is_guard
 from viewers.flows import flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Markup, element, join
 from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
-from viewers.sample_card import Excerpts, card
-from viewers.tables import Mark, left_out, mark
+from viewers.rules import near_misses
+from viewers.sample_card import OFFENSIVE, Excerpts, card
+from viewers.tables import Mark, left_out, mark, table
+from viewers.toxic import is_toxic
 from viewers.visible import shortened
 
 ORDER: Final = ("dropped", "near miss", "edited", "kept")
@@ -54,7 +56,9 @@ def samples(report: Report) -> Panel:
     texts = [_by_text(batch) for batch in batches]
     cards = in_rounds(texts, lambda same: card(same[0], same[1:], excerpts), SAMPLE_BYTES)
     total, shown = sum(map(len, texts)), sum(map(len, cards))
-    sections = [_section(kind, batches, texts, cards) for kind in ORDER]
+    before = {"near miss": _near(report)}
+    sections = [_section(kind, batches, texts, cards, before.get(kind)) for kind in ORDER]
+    asked = sum(is_toxic(same[0]) for there, made in zip(texts, cards, strict=True) for same in there[: len(made)])
     rule = (
         f"Of each stage, transform and reason the up to {PER_REASON} documents with the lowest digest of their text; "
         f"{grouped(shown)} of {counted(total, 'text')} fit into {grouped(SAMPLE_BYTES // 1000)} kB. E-mail and IP "
@@ -62,6 +66,11 @@ def samples(report: Report) -> Panel:
         "tab, ↵ for a line break; an edit that masks addresses is shown "
         "as it left the text. "
     )
+    if asked:
+        rule += (
+            f"{counted(asked, 'text')}, found by a list of addresses or words or by a score named like toxicity, "
+            f"{'stands' if asked == 1 else 'stand'} behind “{OFFENSIVE}”. "
+        )
     body = join([element("p", rule, mark(Mark.SAMPLED), class_="note"), *sections])
     entries = tuple((_anchor(kind), TITLES[kind].partition(":")[0]) for kind in ORDER)
     lede = (
@@ -78,8 +87,8 @@ def _batches(report: Report) -> Iterable[Batch]:
         found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
         for sample in stage.samples:
             key = (sample["kind"], sample["transform"], sample["reason"])
-            is_pair = stage.is_deduplication and sample["kind"] == "dropped"
-            is_shown = is_pair or (is_guard(sample["transform"] or "") and sample["kind"] == "dropped")
+            is_pair = sample["kind"] not in ORDER or (stage.is_deduplication and sample["kind"] == "dropped")
+            is_shown = is_pair or (is_guard(sample["transform"] or "") and sample["kind"] in ("dropped", "near miss"))
             if not is_shown and (sample["kind"] != "kept" or stage in outputs):
                 found.setdefault(key, []).append(sample)
         for key in sorted(found):
@@ -95,20 +104,43 @@ def _by_text(batch: Batch) -> Texts:
 
 
 def _totals(stage: StageView) -> dict[tuple[str, str, str], int]:
-    totals: dict[tuple[str, str, str], int] = {}
+    """Return (kind, transform, reason) → documents; an edit inside a branch is not counted by transform."""
+    totals: dict[tuple[str, str, str], int] = {("near miss", *rule): n for rule, n in near_misses(stage).items()}
     for source in stage.sources:
         for step in flow_of(stage, source).steps:
-            for drop in step.drops:
-                key = ("dropped", drop.transform, drop.reason)
-                totals[key] = totals.get(key, 0) + drop.documents
+            found = [(("dropped", drop.transform, drop.reason), drop.documents) for drop in step.drops]
+            found += [(("edited", step.name, edit.reason), edit.documents) for edit in step.edits]
+            for key, documents in found:
+                totals[key] = totals.get(key, 0) + documents
     return totals
+
+
+def _near(report: Report) -> Markup | None:
+    """Return how many documents each rule nearly dropped, beside those that it dropped."""
+    found = []
+    for stage in report.stages:
+        totals = _totals(stage)
+        near = {key[1:]: number for key, number in totals.items() if key[0] == "near miss" and not is_guard(key[1])}
+        found += [(stage, rule, number, totals.get(("dropped", *rule), 0)) for rule, number in near.items()]
+    found.sort(key=lambda row: (-row[2], row[1]))
+    if not found:
+        return None
+    rows = [
+        [shortened(rule[1]), shortened(rule[0]), shortened(stage.name), grouped(number), grouped(dropped)]
+        for stage, rule, number, dropped in found[:ROWS]
+    ]
+    columns = ("Rule", "Transform", "Stage", "Nearly dropped", "Dropped")
+    built = table("Near misses by rule", Mark.EXACT, columns, rows, frozenset({"Transform", "Stage"}))
+    return join([built, left_out(len(found) - len(rows), "rules")])
 
 
 def _anchor(kind: str) -> str:
     return f"samples-{kind.replace(' ', '-')}"
 
 
-def _section(kind: str, batches: list[Batch], texts: list[Texts], cards: list[list[Markup]]) -> Markup:
+def _section(
+    kind: str, batches: list[Batch], texts: list[Texts], cards: list[list[Markup]], before: Markup | None
+) -> Markup:
     mine = [row for row in zip(batches, texts, cards, strict=True) if row[0].kind == kind]
     groups = [_batch(batch, made) for batch, _, made in mine if made]
     nothing = None if any(there for _, there, _ in mine) else element("p", "None.", class_="note")
@@ -116,6 +148,7 @@ def _section(kind: str, batches: list[Batch], texts: list[Texts], cards: list[li
     return element(
         "section",
         element("h3", TITLES[kind], id=_anchor(kind)),
+        before,
         *groups,
         nothing,
         omitted,
