@@ -18,6 +18,7 @@ from typing import Final
 from curate.commands.card import add_card
 from curate.commands.curve import add_curve
 from curate.commands.duplicates import add_duplicates
+from curate.commands.index import add_index
 from curate.commands.listing import add_list
 from curate.commands.plan import add_plan_options, print_plan
 from curate.commands.quarantine import add_isolation_options, add_quarantine, isolation_arguments
@@ -102,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
     add_store_options(look)
     look.add_argument("--count", type=int, default=3, metavar="N", help="records to show (default: 3)")
     add_report(commands, _add, last_result)
+    add_index(commands, _add)
     add_commands(commands, _add, last_result)
     add_store_commands(commands, _add)
     add_quarantine(commands, _add)

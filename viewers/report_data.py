@@ -20,13 +20,20 @@ from viewers.table_data import json_of
 from viewers.verdict import Check, Verdict
 from viewers.visible import plain, shortened
 
+FILE: Final = "report.json"
 FORMAT: Final = Format(1, "write it again with curate report")
 """Version 1: the first."""
 
 
 def report_json(report: Report, checks: Sequence[Check], panels: Sequence[Panel]) -> bytes:
     """Return the content of `report.json`."""
-    about = {
+    shown = [{"id": panel.anchor, "title": panel.title, **json_of(panel.body.data)} for panel in panels]
+    return json_line(self_digested({**about(report, checks), "panels": shown}))
+
+
+def about(report: Report, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return what `report.json` says but for its panels."""
+    return {
         "format": FORMAT.stamp,
         "kind": "report",
         "name": plain(shortened(report.name)),
@@ -38,9 +45,7 @@ def report_json(report: Report, checks: Sequence[Check], panels: Sequence[Panel]
         "totals": totals(report),
         "sources": [plain(shortened(source)) for source in report.sources],
         "checks": [_check(check) for check in checks],
-        "panels": [{"id": panel.anchor, "title": panel.title, **json_of(panel.body.data)} for panel in panels],
     }
-    return json_line(self_digested(about))
 
 
 def read_report_json(content: bytes, path: str) -> dict[str, Any]:
@@ -57,7 +62,10 @@ def read_report_json(content: bytes, path: str) -> dict[str, Any]:
     checked = check_self_digest(value, path)
     if checked.get("kind") != "report":
         raise StoreError(f"{path} is no report.json: its kind is {checked.get('kind')!r}")
-    return FORMAT.lift(checked, path)
+    lifted = FORMAT.lift(checked, path)
+    if problem := _shape(lifted):
+        raise StoreError(f"{path} is no report.json: {problem}")
+    return lifted
 
 
 def totals(report: Report) -> dict[str, int]:
@@ -76,6 +84,26 @@ def totals(report: Report) -> dict[str, int]:
 def failed_checks(data: Mapping[str, Any]) -> list[str]:
     """Return the ids of the checks that failed."""
     return [check["id"] for check in data["checks"] if check["verdict"] == Verdict.FAIL.value]
+
+
+def _shape(value: Mapping[str, Any]) -> str:
+    """Return what is wrong with the parts that are read again, "" when nothing is."""
+    try:
+        texts = [value[name] for name in ("name", "content", "manifest")]
+        numbers = [value["totals"][name] for name in ("documents", "tokens", "sources")]
+        texts += [check[name] for check in value["checks"] for name in ("id", "verdict")]
+        for panel in value["panels"]:
+            texts += [panel["id"], panel["title"], *(table["caption"] for table in panel["tables"])]
+            for table in panel["tables"]:
+                texts += table["columns"]
+                if any(len(row) != len(table["columns"]) for row in table["rows"]):
+                    return f"a row of {shortened(str(table['caption']))} has another number of cells than columns"
+                cells = [cell for row in table["rows"] for cell in row]
+                numbers += [cell for cell in cells if not isinstance(cell, str)]
+    except (KeyError, TypeError) as error:
+        return f"a field is missing or of another type: {error}"
+    right = all(isinstance(text, str) for text in texts) and all(type(number) is int for number in numbers)
+    return "" if right else "a field has another type"
 
 
 def _check(check: Check) -> dict[str, str]:
