@@ -5,6 +5,7 @@ from transforms.benchmark_items import Benchmark
 from transforms.c4 import C4Documents, C4Lines, MC4Paragraphs
 from transforms.code_rules import CodeQuality, GeneratedCode
 from transforms.contamination import Decontaminate
+from transforms.count_by import CountBy
 from transforms.datatrove_steps import Datatrove
 from transforms.decorators import add_columns, edit_text, keep_if
 from transforms.embedding import Embedder, HashedTfidf
@@ -50,6 +51,7 @@ __all__ = [
     "C4Documents",
     "C4Lines",
     "CodeQuality",
+    "CountBy",
     "CutOtherLanguages",
     "Datatrove",
     "Decontaminate",

@@ -22,6 +22,7 @@ from curate.accounting.measures import Coded, Integers, Measures, coded, combine
 from curate.accounting.rules import count_near, count_overlap
 from curate.accounting.samples import Samples, edit_excerpt, excerpt_of
 from curate.accounting.statistics import Statistics, add
+from curate.accounting.who import Who, with_scripts
 from transforms.chain import rename
 from transforms.outcome import Outcome, Transform, name_of
 from transforms.pii import mask_evidence, mask_evidences, mask_excerpt
@@ -91,21 +92,24 @@ class Accountant:
         """`shows` tells whether excerpts of a source may be written."""
         self.steps, self.samples, self.shows = steps, samples, shows
         self.statistics: Statistics = {}
+        self.who = Who([step.transform for step in steps])
 
     def run(self, batch: pa.RecordBatch, ordinals: Integers) -> Passed:
         """Return what the steps keep of `batch`, and the ledger rows of all steps."""
         ledger: list[LedgerPart] = []
-        measures, shared = measure(batch), Sharing()
+        measures, shared, origins = measure(batch), Sharing(), self.who.enter(batch)
         for index, step in enumerate(self.steps):
             with blaming(step.name, step.transform, batch):
                 outcome = _named(step, shared.apply(step.transform, batch))
             flow = _Flow(step.name, index, batch, measures, outcome)
             flow.check()
             flow.count(self.statistics)
+            self.who.count(f"{index:02d}", origins, batch, measures.characters, flow.dropped, outcome)
             ledger.extend(flow.ledger(ordinals))
             besides = step.transform.sampled_besides(batch, outcome) if isinstance(step.transform, SamplesMore) else {}
             flow.sample(self.samples, _nothing if withholds(step.transform) else self.shows, besides)
             batch, ordinals, measures = outcome.kept, ordinals[flow.kept], flow.after
+            origins = with_scripts(origins.take(flow.kept), batch)
         return Passed(batch, ordinals, measures, ledger)
 
 

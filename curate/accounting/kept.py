@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from curate.accounting.accountant import sample_row
+from curate.accounting.drawn_hosts import DrawnHosts
+from curate.accounting.hosts import host_of
 from curate.accounting.measures import Coded, Integers, Measures, bytes_of, coded, combined
 from curate.accounting.samples import Samples
-from curate.accounting.statistics import HLL_BITS, LEAST, LENGTH_EDGES, Statistics, add, least, length_bin, observe
+from curate.accounting.statistics import HLL_BITS, LEAST, LENGTH_BINS, LENGTH_EDGES, Statistics, add, least, observe
 from curate.digests import MODULUS, sum_digest_rows
 
 MOST_HOSTS: Final = 8 * LEAST
-LENGTH_BINS: Final = tuple(length_bin(edge) for edge in (0, *LENGTH_EDGES))
-"""Names of the bins of the histogram of lengths, by how many edges lie at or below a length."""
 
 
 class Kept:
@@ -26,6 +26,7 @@ class Kept:
         self.counts: Statistics = {}
         self.hosts: dict[str, Statistics] = {}
         self.distinct_hosts = bytearray(1 << HLL_BITS)
+        self.drawn = DrawnHosts()
         self.documents = self.sum = 0
 
     def count(self, batch: pa.RecordBatch, measures: Measures, samples: Samples, shows: Callable[[str], bool]) -> None:
@@ -39,6 +40,7 @@ class Kept:
         self._count_groups(batch, source, licence, sizes)
         self._count_rights(batch, source, licence, sizes)
         self._count_hosts(batch, sizes)
+        self._count_cells(batch, sizes)
         for row in samples.candidates(("kept", "", ""), measures.digests):
             digest = measures.digests[row].as_py()
             if samples.wants(("kept", "", ""), digest, batch.column("id")[row].as_py()):
@@ -66,8 +68,10 @@ class Kept:
         if batch.schema.get_field_index("url") < 0:
             return
         urls = batch.column("url").to_pylist()
-        hosts = pa.array([None if url is None else host_of(url) for url in urls], pa.large_string())
-        for host, (documents, characters) in totals(coded(hosts), sizes):
+        hosts = coded(pa.array([None if url is None else host_of(url) for url in urls], pa.large_string()))
+        self.drawn.count(hosts, batch.column("id"))
+        self._count_scores(batch, hosts)
+        for host, (documents, characters) in totals(hosts, sizes):
             if host is not None:
                 observe(self.distinct_hosts, [host.encode()])
                 add(self.hosts, [host, "documents"], documents)
@@ -75,13 +79,36 @@ class Kept:
         if len(self.hosts) > MOST_HOSTS:  # one that is not among the lowest now never will be
             self.hosts = {entry.pop("name"): entry for entry in least(self.hosts)["least"].values()}
 
+    def _count_cells(self, batch: pa.RecordBatch, sizes: Integers) -> None:
+        if batch.schema.get_field_index("topic") < 0:
+            return
+        topic = coded(batch.column("topic"))
+        for name in levels_in(batch.schema):
+            for pair, counted in totals(combined(topic, coded(batch.column(name))), sizes):
+                if None not in pair:
+                    self._add(["cells", name, *map(str, pair)], counted)
+
+    def _count_scores(self, batch: pa.RecordBatch, hosts: Coded) -> None:
+        """Add number, sum and sum of squares of each column of scores, over all hosts and by host."""
+        for name in scores_in(batch.schema):
+            column = batch.column(name)
+            there = np.flatnonzero(np.asarray(column.is_valid()))
+            scores = np.asarray(column.take(pa.array(there)), np.int64)
+            mine = hosts.take(there)
+            sums = (mine.counts(), mine.counts(scores), sums_of_squares(mine, scores))
+            for host, *found in zip(mine.values, *sums, strict=True):
+                if host is not None and found[0]:
+                    for what, amount in zip(("count", "sum_of_scores", "sum_of_squares"), found, strict=True):
+                        add(self.hosts, [host, "scores", name, what], amount)
+
     def _add(self, path: Sequence[str], counted: tuple[int, int]) -> None:
         add(self.counts, [*path, "documents"], counted[0])
         add(self.counts, [*path, "characters"], counted[1])
 
     def statistics(self) -> Statistics:
         """Return the counters, the hosts (exact for the lowest digests, and how many there are), and the texts."""
-        hosts = {"most": least(self.hosts), "distinct": {"hll": self.distinct_hosts.hex()}}
+        distinct = {"hll": self.distinct_hosts.hex()}
+        hosts = {"most": least(self.hosts), "drawn": self.drawn.statistics(), "distinct": distinct}
         return {
             **self.counts,
             **({"hosts": hosts} if self.hosts else {}),  # 8 kB of registers in each receipt
@@ -89,19 +116,25 @@ class Kept:
         }
 
 
+def levels_in(schema: pa.Schema) -> list[str]:
+    """Return the columns of levels: whole numbers under a name that ends in "_level"."""
+    return [f.name for f in schema if f.name.endswith("_level") and pa.types.is_integer(f.type)]
+
+
+def scores_in(schema: pa.Schema) -> list[str]:
+    """Return the columns of scores: whole numbers of 32 bits at most under a name that ends in "_score"."""
+    small = (pa.int8(), pa.int16(), pa.int32())
+    return [f.name for f in schema if f.name.endswith("_score") and f.type in small]
+
+
+def sums_of_squares(column: Coded, scores: Integers) -> list[int]:
+    """Return for each value of `column` the sum of the squares of its scores of 32 bits, exactly."""
+    high, low = np.divmod(scores * scores, 1 << 32)
+    return [(h << 32) + m for h, m in zip(column.counts(high), column.counts(low), strict=True)]
+
+
 def totals(column: Coded, sizes: Integers) -> Iterator[tuple[Any, tuple[int, int]]]:
     """Yield each value of `column` that there is, with how often it stands and the sum of its sizes."""
     for value, documents, size in zip(column.values, column.counts(), column.counts(sizes), strict=True):
         if documents:
             yield value, (documents, size)
-
-
-def host_of(url: str) -> str:
-    """Return the host of `url` in lower case, without user, port or path; "" where there is none."""
-    rest = url.partition("://")[2]
-    for end in "/?#\\":
-        rest = rest.partition(end)[0]
-    host = rest.rpartition("@")[2]
-    if not host.startswith("["):
-        host = host.partition(":")[0]
-    return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in host[:255])

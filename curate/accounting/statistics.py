@@ -132,3 +132,7 @@ def length_bin(characters: int) -> str:
         if characters < edge:
             return str(edge)
     return "more"
+
+
+LENGTH_BINS: Final = tuple(length_bin(edge) for edge in (0, *LENGTH_EDGES))
+"""Names of the bins of the histogram of lengths, by how many edges lie at or below a length."""

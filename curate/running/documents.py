@@ -243,7 +243,13 @@ class _Shard:
             size = path.stat().st_size
             digest = self.job.store.publish(path, f"{folder}/{name}")
             self.files[name] = FileEntry(size, digest, written.rows, written.content, written.bytes)
-        statistics = {**self.statistics, "steps": self.accountant.statistics, **self.kept.statistics()}
+        who = self.accountant.who.statistics()
+        statistics = {
+            **self.statistics,
+            "steps": self.accountant.statistics,
+            **({"who": who} if who else {}),
+            **self.kept.statistics(),
+        }
         receipt = Receipt(
             self.item.key, self.job.name, self.item.unit.described(), self.files, statistics, self.guarded.digest
         )

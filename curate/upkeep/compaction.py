@@ -41,7 +41,7 @@ from curate.writer import row_bytes, write_parquet
 TARGET: Final = 128 << 20
 """Logical bytes that a shard has at most, unless it came in larger."""
 
-FLOW: Final = ("reading", "steps", "quarantine")
+FLOW: Final = ("reading", "steps", "who", "quarantine")
 """Parts of a shard's statistics that say what became of what came in; all others count what is kept."""
 
 _ALONE: Final = 2  # a shard of half the target is a group of its own

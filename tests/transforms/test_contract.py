@@ -32,6 +32,7 @@ from transforms.benchmark_items import Benchmark
 from transforms.c4 import C4Documents, C4Lines, MC4Paragraphs
 from transforms.code_rules import CodeQuality, GeneratedCode
 from transforms.contamination import Decontaminate
+from transforms.count_by import CountBy
 from transforms.datatrove_steps import Datatrove
 from transforms.extraction import ExtractText
 from transforms.fineweb import FineWebQuality
@@ -195,6 +196,7 @@ MEMBERS: dict[str, Member] = {
     "Quality": Member(Quality(HERE / "classifier.bin", levels=(-1000, 0, 1000)), batch_of),
     "Level": Member(Level((-5, 0, 5)), with_score),
     "ScoreAtLeast": Member(ScoreAtLeast(0), with_score),
+    "CountBy": Member(CountBy("source"), batch_of),
     "AddColumns": Member(AddColumns(counted, {"words": pa.int64()}, version=1), batch_of),
     "Datatrove filter": Member(Datatrove(RegexFilter("the")), batch_of),
     "Datatrove formatter": Member(Datatrove(SymbolLinesFormatter(symbols_to_remove=["…"])), batch_of),
@@ -246,6 +248,7 @@ GOLDEN: dict[str, str] = {
     "Quality": "1 eb96d89e95e8c96a",
     "Level": "1 99cc4eb7f329bad2",
     "ScoreAtLeast": "1 d36fb1bc7a7323c8",
+    "CountBy": "1 59feccab6b52325a",
     "AddColumns": "1 194e6110f050421b",
     "Decontaminate": "1 5ee7fbc188717a0c",
     "Decontaminate by cuts": "1 df3e0279f7e6da9a",
