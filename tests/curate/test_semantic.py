@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from curate import Dataset as Described
-from curate import Outputs, deduplicate_semantic, exchange, parts, read_jsonl, reference
+from curate import Outputs, deduplicate, deduplicate_semantic, exchange, parts, read_jsonl, reference
 from curate.accounting.guard_rail import TooManyRemovedError
 from curate.cluster.runner import RayRunner
 from curate.configuration import ConfigurationError
@@ -29,7 +29,9 @@ from tests.curate.corpus import ShuffledRunner, ledger, run_on, texts, tree, wri
 from tests.curate.test_deduplication import keep_order, rows_of
 from tests.transforms.test_duplicates import array
 from transforms.embedding import HashedTfidf, directions, document_frequencies, rarity_of
+from transforms.minhash import MinHash
 from transforms.semantic import STAYS, keep_unlike
+from transforms.templates import TemplateRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,12 @@ def test_survivors_do_not_depend_on_files_pieces_or_order(
 
 @pytest.mark.ray
 def test_two_workers_give_the_same_bytes(tmp_path: Path, sources: list[Described], ray_of_two: RayRunner) -> None:
-    described = deduplicate_semantic(*sources, similarity=0.8, clusters=3, cap=8)
+    """Of texts without templates against a reference, too."""
+    old = read(tmp_path / "in", shuffled(20, 5), "earlier")
+    run_on(Outputs(old=old.keep("old")), tmp_path / "old")
+    rule, against = TemplateRule(".05", least=2), reference(tmp_path / "old", "old")
+    texts = deduplicate(*sources, method=MinHash(threshold=".5"), without_templates=rule, against=against)
+    described = deduplicate_semantic(texts, similarity=0.8, clusters=3, cap=8, against=against)
     run_on(Outputs(texts=described), tmp_path / "1")
     run_on(Outputs(texts=described), tmp_path / "2", ray_of_two)
     assert tree(tmp_path / "1") == tree(tmp_path / "2")
