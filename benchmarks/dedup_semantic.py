@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.dedup_corpora import passages, thinned
-from benchmarks.dedup_engine import TimedRunner
+from benchmarks.timed_runner import TimedRunner
 from curate.datasets import Dataset, open_dataset
 from curate.readers.reader import Column
 from curate.recipes.graph import Dataset as Described
