@@ -2,8 +2,8 @@
 
 Myers' greedy algorithm ("An O(ND) difference algorithm and its variations", Algorithmica 1, 1986) over code points, or
 over words where two documents are compared, on what remains between the common beginning and end. Invariants: the
-pieces of a side join to its text; cost is bounded by `MOST_CHANGES` squared plus the length times it; beyond, all
-between the common ends is one change.
+pieces of a side join to its text; cost is bounded by the most changes that are told apart, squared, plus the length
+times it; beyond, all between the common ends is one change.
 
 Excerpts of edits are windows cut after the same number of code points, so one side may show text that the other has
 beyond its window: where a window is full, what hangs over at the end is not called a change.
@@ -17,7 +17,10 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_CHANGES: Final = 200
-"""Code points, or words, cut and inserted that are told apart."""
+"""Code points cut and inserted that are told apart."""
+
+MOST_WORDS: Final = 2 * MOST_CHANGES
+"""Words that are: two documents differ in more than an edit, and each has some hundred words."""
 
 ISLAND: Final = 2
 """An equal stretch of at most so many code points between two changes is shown as part of them."""
@@ -61,7 +64,7 @@ def compare_words(before: str, after: str) -> tuple[Pieces, Pieces]:
     left, right = TOKENS.findall(before), TOKENS.findall(after)
     start = _common_start(left, right)
     stop = _common_stop(left, right, start)
-    blocks, _ = _blocks(left[start : len(left) - stop], right[start : len(right) - stop], False)
+    blocks, _ = _blocks(left[start : len(left) - stop], right[start : len(right) - stop], False, MOST_WORDS)
     found = [(0, 0, start), *((a + start, b + start, size) for a, b, size in blocks)]
     found.append((len(left) - stop, len(right) - stop, stop))
     equal = _without_islands(_joined(found))
@@ -81,11 +84,13 @@ def _common_stop(before: Sequence[str], after: Sequence[str], start: int) -> int
     return next((i for i in range(limit) if before[-1 - i] != after[-1 - i]), limit)
 
 
-def _blocks(left: Sequence[str], right: Sequence[str], open_end: bool) -> tuple[list[_Block], tuple[int, int]]:
+def _blocks(
+    left: Sequence[str], right: Sequence[str], open_end: bool, most: int = MOST_CHANGES
+) -> tuple[list[_Block], tuple[int, int]]:
     """Return equal stretches in order, and where the comparison ended on both sides."""
     furthest = {1: 0}
     trace: list[dict[int, int]] = []
-    for changes in range(MOST_CHANGES + 1):
+    for changes in range(most + 1):
         trace.append(dict(furthest))
         for diagonal in range(-changes, changes + 1, 2):
             x = _step(furthest, diagonal, changes)

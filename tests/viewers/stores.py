@@ -84,7 +84,10 @@ def recipe(folder: Path) -> Outputs:
     """Return the recipe of `make_store`."""
     crawl = read_jsonl(folder / "crawl", source='crawl"><script>', columns={"url": Column("url")})
     crawl = crawl.apply(
-        EditText(tidy, "white\u202espace<", version=1), GopherQuality(min_words=30), MaskPII(), name="<i>crawl"
+        EditText(tidy, "white\u202espace<", version=1),
+        GopherQuality(min_words=30).all_reasons(),
+        MaskPII(),
+        name="<i>crawl",
     )
     shelf = read_jsonl(folder / "shelf", source="shelf", columns={"licence": "licence"}, excerpts=False)
     shelf = shelf.where(field("licence").isin(["MIT", '"><b>']), reason="licence </td>")
