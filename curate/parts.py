@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from curate.digests import digest_file
+from curate.digests import digest_bytes, digest_file
 from curate.parquet_batches import group_batches, open_parquet
 from curate.receipts import read_receipt, shard_folder
 from curate.store import Store, StoreError
@@ -29,13 +29,31 @@ def checked_file(store: Store, key: str, name: str) -> Path:
     Raises:
         StoreError: the shard is not there or has no such file, or its bytes are not what the receipt says.
     """
-    receipt, folder = read_receipt(store, key), store.url(shard_folder(key))
-    if receipt is None or name not in receipt.files:
-        raise StoreError(f"{folder} has no {name}: run the recipe again to make it")
-    place, digest = f"{shard_folder(key)}/{name}", receipt.files[name].digest
+    place, digest = _promised(store, key, name)
     if not store.exists(place) or digest_file(path := store.local(place, digest)) != digest:
-        raise StoreError(f"{store.url(place)} is missing or damaged: remove {folder} and run the recipe again")
+        raise _damaged(store, key, place)
     return path
+
+
+def checked_bytes(store: Store, key: str, name: str) -> bytes:
+    """Return the bytes of the file `name` of the shard `key`; errors as for `checked_file`."""
+    place, digest = _promised(store, key, name)
+    if not store.exists(place) or digest_bytes(content := store.read_bytes(place)) != digest:
+        raise _damaged(store, key, place)
+    return content
+
+
+def _promised(store: Store, key: str, name: str) -> tuple[str, str]:
+    """Return where a file of a shard lies, and the digest that its receipt says."""
+    receipt = read_receipt(store, key)
+    if receipt is None or name not in receipt.files:
+        raise StoreError(f"{store.url(shard_folder(key))} has no {name}: run the recipe again to make it")
+    return f"{shard_folder(key)}/{name}", receipt.files[name].digest
+
+
+def _damaged(store: Store, key: str, place: str) -> StoreError:
+    folder = store.url(shard_folder(key))
+    return StoreError(f"{store.url(place)} is missing or damaged: remove {folder} and run the recipe again")
 
 
 def part_batches(store: Store, key: str, columns: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

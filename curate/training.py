@@ -8,8 +8,8 @@ from typing import Any
 
 from curate.datasets import Dataset
 from curate.digests import digest_json
+from curate.parts import checked_bytes
 from curate.products import MadeOf, TokenizerFile, commit_tokenizer
-from curate.receipts import shard_folder
 from curate.recipes.cells import TrainedTokenizer
 from curate.running.jobs import Item, RunsJobs, publish_files
 from curate.store import Store
@@ -49,7 +49,7 @@ def train(
     task = digest_json({"operation": "train tokenizer: train", "stage": key})
     job = TrainTokenizerJob(dataset, operation.vocab_size, operation.special, name)
     inner = engine.receipts(job, [Item(task, dataset.name, {"dataset": dataset.key})])
-    content = engine.store.read_bytes(f"{shard_folder(task)}/tokenizer.json")
+    content = checked_bytes(engine.store, task, "tokenizer.json")
     card = {
         "documents": dataset.rows,
         "texts": dataset.manifest["texts"],

@@ -41,7 +41,7 @@ class FittedFilter:
     thresholds: Model
     per: str
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -62,11 +62,13 @@ class FittedFilter:
         """Keep the rows for which all measures pass the bounds of their group."""
         bounds = self._bounds()
         measures = self.filter.measures(batch)
-        groups = np.array([value if value in bounds else "" for value in batch.column(self.per).to_pylist()], object)
+        known = {group: number for number, group in enumerate(sorted(bounds))}
+        groups = np.array([known.get(value, -1) for value in batch.column(self.per).to_pylist()], np.int64)
+        own = {-1: {}, **{number: bounds[group] for group, number in known.items()}}
         outcomes = []
-        for group in sorted(set(groups)):
+        for group in sorted(set(groups.tolist())):
             rows = np.flatnonzero(groups == group)
-            mine = [_bounded(measure.of(rows), bounds.get(group, {})) for measure in measures]
+            mine = [_bounded(measure.of(rows), own[group]) for measure in measures]
             outcomes.append(self.filter.decide(batch.take(pa.array(rows, pa.int64())), mine))
         return together(batch, outcomes) if outcomes else self.filter.decide(batch, measures)
 

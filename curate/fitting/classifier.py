@@ -11,7 +11,7 @@ what the card has. Memory: `train` holds the windows of all candidates, at most 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final
@@ -25,8 +25,7 @@ from curate.committing.gathered import Receipts
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset as Finished
 from curate.digests import digest_json
-from curate.parts import checked_file, part_batches
-from curate.receipts import shard_folder
+from curate.parts import checked_bytes, checked_file, part_batches
 from curate.recipes.graph import Dataset
 from curate.recipes.models import Fitted, FittedModel, Fitting
 from curate.running.jobs import Item, Resources, publish_files
@@ -84,9 +83,9 @@ class FitClassifier:
     verb: ClassVar[str] = "train classifier"
     file: ClassVar[str] = FILE
 
-    def columns(self) -> frozenset[str]:
+    def columns(self) -> Mapping[str, str]:
         """Return nothing: a column that documents lack tells nothing of them."""
-        return frozenset()
+        return {}
 
     def warm(self) -> None:
         """Compile the kernels of windows, sites and the learner."""
@@ -114,9 +113,8 @@ class FitClassifier:
         last = Item(_task_key(fitting.key, "train", list(keys)), "train", keys)
         rows = sum(receipt.files[TABLE].rows or 0 for receipt in inner[0])
         inner.append(engine.receipts(TrainJob(engine.store, self, fitting.forbids, rows), [last]))
-        folder = shard_folder(last.key)
-        card: dict[str, Any] = json.loads(engine.store.read_bytes(f"{folder}/card.json"))
-        return Fitted({FILE: engine.store.read_bytes(f"{folder}/{FILE}")}, card, tuple(inner))
+        card: dict[str, Any] = json.loads(checked_bytes(engine.store, last.key, "card.json"))
+        return Fitted({FILE: checked_bytes(engine.store, last.key, FILE)}, card, tuple(inner))
 
     def _classes(self, datasets: Sequence[Finished]) -> list[tuple[int, Sequence[Finished]]]:
         positives, negatives, _ = self.parts

@@ -11,7 +11,7 @@ the arithmetic). Memory: a batch, and the distinct scores of `FAN_IN` shards.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final
@@ -25,8 +25,7 @@ import pyarrow.parquet as pq
 from curate.committing.gathered import Receipts
 from curate.configuration import ConfigurationError
 from curate.digests import digest_json
-from curate.parts import checked_file, part_batches
-from curate.receipts import shard_folder
+from curate.parts import checked_bytes, checked_file, part_batches
 from curate.recipes.cells import TrainedTokenizer
 from curate.recipes.graph import Dataset
 from curate.recipes.models import Fitted, FittedModel, Fitting
@@ -70,10 +69,10 @@ class FitLevels:
     verb: ClassVar[str] = "fit levels"
     file: ClassVar[str] = "levels.json"
 
-    def columns(self) -> frozenset[str]:
+    def columns(self) -> Mapping[str, str]:
         """Return the scores, what levels are per, and what documents weigh where that is a column."""
-        weight = {self.of} if isinstance(self.of, str) and self.of not in (DOCUMENTS, CHARACTERS, TOKENS) else set()
-        return frozenset({self.column, *([self.per] if self.per else []), *weight})
+        weight = [self.of] if isinstance(self.of, str) and self.of not in (DOCUMENTS, CHARACTERS, TOKENS) else []
+        return dict.fromkeys([self.column, *weight], "whole numbers") | ({self.per: "strings"} if self.per else {})
 
     def fit(self, fitting: Fitting) -> Fitted:
         """Count, add up, and choose the borders."""
@@ -93,10 +92,9 @@ class FitLevels:
             keys = [item.key for item in items]
         last = Item(_task_key(fitting.key, "fit", keys), "fit", tuple(keys))
         inner.append(engine.receipts(FitJob(engine.store, self), [last]))
-        folder = shard_folder(last.key)
-        card: dict[str, Any] = json.loads(engine.store.read_bytes(f"{folder}/card.json"))
+        card: dict[str, Any] = json.loads(checked_bytes(engine.store, last.key, "card.json"))
         card["keep"] = [f"{share.numerator}/{share.denominator}" for share in self.keep]
-        return Fitted({self.file: engine.store.read_bytes(f"{folder}/{self.file}")}, card, tuple(inner))
+        return Fitted({self.file: checked_bytes(engine.store, last.key, self.file)}, card, tuple(inner))
 
 
 @dataclass(frozen=True, slots=True)

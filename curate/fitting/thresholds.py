@@ -54,9 +54,9 @@ class FitThresholds:
     verb: ClassVar[str] = "fit thresholds"
     file: ClassVar[str] = "thresholds.json"
 
-    def columns(self) -> frozenset[str]:
+    def columns(self) -> Mapping[str, str]:
         """Return the column that groups."""
-        return frozenset({self.per})
+        return {self.per: "strings"}
 
     def fit(self, fitting: Fitting) -> Fitted:
         """Count the measures of each shard, add up, and choose.

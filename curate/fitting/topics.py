@@ -10,7 +10,7 @@ beginnings of the sampled texts, 2 kB of vectors for each, and some MB.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final
@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 
 from curate.configuration import ConfigurationError, describe
 from curate.digests import digest_json
-from curate.parts import checked_file, part_batches
-from curate.receipts import shard_folder
+from curate.parts import checked_bytes, checked_file, part_batches
 from curate.recipes.graph import Dataset
 from curate.recipes.models import Fitted, FittedModel, Fitting
 from curate.running.jobs import Item, publish_files
@@ -59,9 +58,9 @@ class FitTopics:
     verb: ClassVar[str] = "fit topics"
     file: ClassVar[str] = "topics.model"
 
-    def columns(self) -> frozenset[str]:
+    def columns(self) -> Mapping[str, str]:
         """Return the column of languages, where one is named."""
-        return frozenset({self.language} if self.language else ())
+        return {self.language: "strings"} if self.language else {}
 
     def fit(self, fitting: Fitting) -> Fitted:
         """Fit topics to a sample of all datasets."""
@@ -74,7 +73,7 @@ class FitTopics:
         parts = engine.receipts(SampleJob(engine.store, self, bound(self.documents, rows)), items)
         last = Item(_task_key(fitting.key, "fit"), "fit", {"parts": len(items)})
         fitted = engine.receipts(FitJob(engine.store, self, tuple(item.key for item in items)), [last])
-        made = {name: engine.store.read_bytes(f"{shard_folder(last.key)}/{name}") for name in (self.file, _CARD)}
+        made = {name: checked_bytes(engine.store, last.key, name) for name in (self.file, _CARD)}
         card: dict[str, Any] = json.loads(made[_CARD])
         card |= {"of": rows, "embedder": describe(self.embedder)}
         return Fitted({self.file: made[self.file]}, card, (parts, fitted))

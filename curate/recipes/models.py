@@ -67,8 +67,8 @@ class Fit(Protocol):
     file: ClassVar[str]
     """Name of the file that transforms are given."""
 
-    def columns(self) -> frozenset[str]:
-        """Return the columns that it reads beside `text`."""
+    def columns(self) -> Mapping[str, str]:
+        """Return the columns that it reads beside `text`, and what they must hold: "strings" or "whole numbers"."""
         ...
 
     def fit(self, fitting: Fitting) -> Fitted:

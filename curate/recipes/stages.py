@@ -96,6 +96,12 @@ VERBS: Final[Mapping[type, str]] = {
 MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, DropAlike, Compact)
 """Dataset-wide operations whose outcome is a dataset."""
 
+KINDS: Final[Mapping[str, Callable[[pa.DataType], bool]]] = {
+    "strings": pa.types.is_large_string,
+    "whole numbers": pa.types.is_integer,
+}
+"""What a fit can ask of a column."""
+
 NO_COLUMNS: Final = pa.schema([])
 
 DUPLICATE: Final = pa.field("duplicate", pa.large_string())
@@ -377,6 +383,9 @@ def require_columns(name: str, operation: Wide, schema: pa.Schema) -> None:
         raise ConfigurationError(
             f"{name} is told to use {', '.join(missing)}; the documents have {', '.join(schema.names)}"
         )
+    for column, kind in operation.fit.columns().items() if isinstance(operation, FittedModel) else ():
+        if not KINDS[kind](found := schema.field(column).type):
+            raise ConfigurationError(f"{name} needs {kind} in {column!r}, it is {found}: name another column")
     if isinstance(operation, DropEqual) and not pa.types.is_large_string(schema.field(operation.column).type):
         kind = schema.field(operation.column).type
         raise ConfigurationError(f"{name} compares strings, and {operation.column!r} is {kind}: name another column")

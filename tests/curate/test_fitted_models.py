@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from curate import ConfigurationError, Outputs, deduplicate, read_jsonl
@@ -19,6 +20,7 @@ from curate.store import Store
 from curate.upkeep.leftovers import leftovers
 from curate.upkeep.verify import verify
 from tests.curate.corpus import run_on, sentence, tree, write_lines
+from tests.transforms.documents import batch_of
 from transforms.fitted_filter import FittedFilter
 from transforms.gopher import GopherQuality
 from transforms.switch import Switch
@@ -134,6 +136,16 @@ def test_thresholds_that_cannot_be_fitted_are_refused_at_once(raw: Path, options
     documents = read_jsonl(raw, "*.jsonl", source="texts", columns={"language": "language"})
     with pytest.raises(ConfigurationError, match=message):
         fit_thresholds(documents, RULES, per="language", **options)
+
+
+def test_group_of_empty_names_lends_its_bounds_to_no_other(tmp_path: Path) -> None:
+    limits = tmp_path / "thresholds.json"
+    limits.write_text('{"bounds":{"":{"too few words":"3"}},"per":"language"}')
+    languages = ["", None, "en"]
+    batch = batch_of(["just four short words"] * 3)
+    batch = batch.append_column("language", pa.array(languages, pa.large_string()))
+    kept = FittedFilter(RULES, limits, "language").apply(batch).kept
+    assert kept.column("language").to_pylist() == [""]
 
 
 def test_model_within_a_switch_is_found(raw: Path) -> None:

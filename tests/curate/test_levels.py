@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -9,12 +10,22 @@ from typing import Any
 
 import pytest
 
-from curate import ConfigurationError, Outputs, fit_levels, fit_threshold, keep_best, read_jsonl, train_tokenizer
+from curate import (
+    Column,
+    ConfigurationError,
+    Outputs,
+    fit_levels,
+    fit_threshold,
+    keep_best,
+    read_jsonl,
+    train_tokenizer,
+)
 from curate.fitting import levels
 from curate.planning.plan import plan
 from curate.recipes.graph import Dataset
 from curate.recipes.stages import compile_stages
-from curate.run import Result
+from curate.run import Result, run
+from curate.store import StoreError
 from curate.upkeep.leftovers import leftovers
 from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, run_on, write_lines
@@ -174,6 +185,37 @@ def test_shares_that_do_not_fall_are_refused() -> None:
             fit_levels(documents, wrong)
     with pytest.raises(ConfigurationError, match="is told to use nothing"):
         compile_stages(Outputs(documents.apply(Level(fit_levels(documents, 2, column="nothing")))).products)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"column": "kind"}, "needs whole numbers in 'kind', it is large_string"),
+        ({"column": "sure"}, "needs whole numbers in 'sure', it is bool"),
+        ({"column": "sure", "of": "kind"}, "needs whole numbers in"),
+        ({"column": "pages", "of": "sure"}, "needs whole numbers in 'sure'"),
+        ({"column": "pages", "per": "sure"}, "needs strings in 'sure', it is bool"),
+    ],
+)
+def test_columns_of_another_type_are_refused_before_any_work(options: dict[str, Any], message: str) -> None:
+    columns: dict[str, str | Column] = {
+        "kind": "kind",
+        "sure": Column("sure", "bool"),
+        "pages": Column("pages", "int64"),
+    }
+    documents = read_jsonl(Path("raw"), source="s", columns=columns)
+    with pytest.raises(ConfigurationError, match=message):
+        compile_stages(Outputs(levels=fit_levels(documents, 2, **options)).products)
+
+
+def test_a_damaged_file_of_a_task_is_never_committed_as_the_model(made: Made, tmp_path: Path) -> None:
+    shutil.copytree(made.store, tmp_path / "store")
+    borders = made.result.models["borders"]
+    shutil.rmtree(tmp_path / "store" / borders.folder)
+    for path in (tmp_path / "store" / "shards").glob("*/levels.json"):
+        path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(StoreError, match=r"levels\.json is missing or damaged: remove .* run the recipe again"):
+        run(outputs(scored(made.raw)), tmp_path / "store", runner="local")
 
 
 def test_transform_outside_of_a_run_says_what_it_needs() -> None:
