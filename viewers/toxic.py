@@ -1,7 +1,7 @@
 """Which samples stand behind a click: those that lists of addresses or words, or a score of toxicity, found.
 
 A report cannot tell what is offensive; it knows what looked for it. The rule: the transform is one of `LISTS`, or its
-reason, its measure or the name of a column in its evidence has one of the words of `WORDS`.
+reason, one that it fails besides, its measure or the name of a column in its evidence has one of the words of `WORDS`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,17 @@ def is_toxic(sample: Mapping[str, Any]) -> bool:
     step = str(sample["transform"] or "").rpartition("/")[2].partition("#")[0]
     if step in LISTS:
         return True
-    names = [sample["reason"], sample["measure"], *_columns(sample["evidence"])]
+    names = [sample["reason"], sample["measure"], *_named(sample["evidence"])]
     return any(WORDS.search(name.lower()) for name in names if name)
 
 
-def _columns(evidence: str | None) -> list[str]:
+def _named(evidence: str | None) -> list[str]:
+    """Return the columns, and all reasons, that `evidence` names."""
     try:
         value = json.loads(evidence or "{}")
     except ValueError:
         return []
-    return list(value) if isinstance(value, dict) else []
+    if not isinstance(value, dict):
+        return []
+    fails = value.get("fails")
+    return [*value, *(str(reason) for reason in fails)] if isinstance(fails, list) else list(value)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.viewers.parsed import Node, parse, tables
-from tests.viewers.stores import HOSTILE, report, sample, stage
+from tests.curate.corpus import ledger
+from tests.viewers.parsed import Node, number, parse, tables
+from tests.viewers.stores import HOSTILE, Made, report, sample, stage
 from viewers.differences import Pieces, compare_words
 from viewers.loading import StageView
 from viewers.report import render
@@ -18,7 +20,7 @@ from viewers.toxic import is_toxic
 
 
 def counted(**documents: int) -> dict[str, Any]:
-    return {name.replace("_", " "): {"documents": number} for name, number in documents.items()}
+    return {name.replace("_", " "): {"documents": n} for name, n in documents.items()}
 
 
 def filtered(name: str = "web", **more: Any) -> StageView:
@@ -35,7 +37,12 @@ def filtered(name: str = "web", **more: Any) -> StageView:
     return stage(name, statistics=statistics, **more)
 
 
-def page(*stages: StageView) -> Node:
+@pytest.fixture(scope="module")
+def page_root(page: Path) -> Node:
+    return parse(page.read_text("utf-8"))
+
+
+def drawn(*stages: StageView) -> Node:
     return parse(render(report(*stages)))
 
 
@@ -44,19 +51,34 @@ def shown(root: Node, panel: str) -> dict[str, list[list[str]]]:
 
 
 def test_near_misses_are_counted_by_rule_over_all_sources() -> None:
-    root = page(filtered(samples=(sample("text", kind="near miss", transform="Rules", reason="a"),)))
+    root = drawn(filtered(samples=(sample("text", kind="near miss", transform="Rules", reason="a"),)))
     assert shown(root, "samples")["Near misses by rule"][1:] == [["a", "Rules", "web", "14", "10"]]
     assert "14 documents" in root.one("section", id="samples").text
 
 
 def test_overlap_counts_pairs_of_rules_and_what_one_drops_alone() -> None:
-    (title,) = [name for name in shown(page(filtered()), "funnel") if name.startswith("Documents that fail two")]
-    assert shown(page(filtered()), "funnel")[title] == [
+    (title,) = [name for name in shown(drawn(filtered()), "funnel") if name.startswith("Documents that fail two")]
+    assert shown(drawn(filtered()), "funnel")[title] == [
         ["Rule", "Fail it", "Fail it only", "and 1", "and 2", "and 3"],
         ["1. a", "10", "6", "–", "4", "2"],
         ["2. b", "6", "2", "4", "–", "2"],
         ["3. c", "2", "0", "2", "2", "–"],
     ]
+
+
+def test_overlap_of_a_run_is_that_of_its_ledger(made: Made, page_root: Node) -> None:
+    (stage_of,) = [s for s in made.result.stages if s.name == "<i>crawl"]
+    fails = [json.loads(row["evidence"])["fails"] for row in ledger(stage_of, "dropped") if row["evidence"]]
+    ((_, *rows),) = [t for name, t in shown(page_root, "funnel").items() if name.startswith("Documents that fail two")]
+    rules = [row[0].partition(" ")[2] for row in rows]
+    assert len(fails) > 10 and set(rules) == {reason for reasons in fails for reason in reasons}
+    for rule, row in zip(rules, rows, strict=True):
+        mine = [reasons for reasons in fails if rule in reasons]
+        both = [sum(other in reasons for reasons in mine) for other in rules]
+        expected = [len(mine), sum(len(reasons) == 1 for reasons in mine), *both]
+        assert [number(cell) for cell in row[1:] if cell != "–"] == [
+            n for place, n in enumerate(expected) if place < 2 or rules[place - 2] != rule
+        ]
 
 
 def guarded(version: int) -> StageView:
@@ -69,7 +91,7 @@ def guarded(version: int) -> StageView:
 
 @pytest.mark.parametrize(("version", "told"), [(2, "4"), (1, "not counted")])
 def test_quotations_that_stay_are_counted_and_shown_with_contamination(version: int, told: str) -> None:
-    root = page(guarded(version))
+    root = drawn(guarded(version))
     (found,) = [rows for name, rows in shown(root, "contamination").items() if name.startswith("Found in")]
     assert found[1:] == [[f"web {n}", "quotation", "0", "0", "0", told] for n in (1, 2)]
     assert "contamination: quotation, left" in root.one("section", id="contamination").text
@@ -84,11 +106,12 @@ def test_quotations_that_stay_are_counted_and_shown_with_contamination(version: 
         {"reason": "Toxicity too high"},
         {"measure": "hate speech"},
         {"evidence": '{"toxicity":"0.93"}'},
+        {"evidence": '{"fails":["too few sentences","banned word"]}'},
         {"evidence": '{"url_deny_list_reason":"url list: adult"}'},
     ],
 )
 def test_text_found_by_lists_or_scores_of_toxicity_stands_behind_a_click(change: dict[str, Any]) -> None:
-    root = page(stage(samples=(sample("rude words", url="http://rude.example", **change),)))
+    root = drawn(stage(samples=(sample("rude words", url="http://rude.example", **change),)))
     (article,) = root.one("section", id="samples").all("article")
     behind = [d for d in article.all("details") if OFFENSIVE in d.text]
     assert len(behind) == 1 and "rude words" in behind[0].text and "rude.example" in behind[0].text
@@ -102,13 +125,13 @@ def test_text_found_by_another_rule_stands_open(evidence: str | None) -> None:
 
 
 def test_span_that_made_a_rule_fire_is_marked() -> None:
-    root = page(stage(samples=(sample("0123456789", evidence='{"spans":[[2,5],[7,9],[90,99]]}'),)))
+    root = drawn(stage(samples=(sample("0123456789", evidence='{"spans":[[2,5],[7,9],[90,99]]}'),)))
     assert [mark.text for mark in root.one("section", id="samples").all("mark")] == ["234", "78"]
 
 
 @pytest.mark.parametrize("evidence", ["{", "[[1]]", '{"spans":[[true,2]]}', '{"spans":5}', "[[5,1]]", "[[-1,4]]"])
 def test_evidence_without_good_spans_marks_nothing(evidence: str) -> None:
-    assert not page(stage(samples=(sample("0123456789", evidence=evidence),))).all("mark")
+    assert not drawn(stage(samples=(sample("0123456789", evidence=evidence),))).all("mark")
 
 
 def pair(dropped: str, kept: str, **survivor: Any) -> Node:
@@ -116,7 +139,7 @@ def pair(dropped: str, kept: str, **survivor: Any) -> Node:
     stays = sample(kept, 2, kind="survivor", evidence='{"documents":3}', id=bytes([7]) * 16, **survivor)
     operation = {"operation": "deduplicate", "fields": {"prefer": ["source", "-length"]}}
     made = stage(manifest={"operation": operation}, samples=(goes, {**goes, "kind": "dropped"}, stays))
-    (article,) = page(made).one("section", id="duplicates").all("article")
+    (article,) = drawn(made).one("section", id="duplicates").all("article")
     return article
 
 
