@@ -6,9 +6,9 @@
     (templates  per shard       shingles that do not count, if a recipe says so: `curate.deduplication.templates`)
     bands       per shard       band keys of those that stay  → by bucket
     candidates  per partition   pairs that share a bucket     → by pair
-    pairs       per partition   each pair once                → by owner; documents that are needed, by shard
-    shingles    per shard       shingle sets of candidates    → by owner
-    verify      per partition   exact similarity of all pairs → edges
+    pairs       per partition   each pair once                → by shard, or owner if it has two; who is needed, by shard
+    shingles    per shard       exact similarity within it    → edges; shingle sets for other pairs → by owner
+    verify      per partition   exact similarity of others    → edges
     decide      once            the sequential rule in keep order over all edges  → by shard
                 (above `MAX_COMPONENT_EDGES` per partition of components: `curate.deduplication.components`)
     resolve     per partition   equal texts of what goes      → by shard
@@ -59,11 +59,13 @@ from curate.deduplication.pairs import (
     CandidatesJob,
     PairsJob,
     bands_exchange,
+    inside_exchange,
     owned_exchange,
     pairs_exchange,
     wanted_exchange,
 )
-from curate.deduplication.plan import Plan
+from curate.deduplication.plan import Plan, edges_files
+from curate.deduplication.shingles import ShinglesJob, candidates_exchange, sets_exchange
 from curate.deduplication.shown import survivors_of
 from curate.deduplication.templates import (
     FrequentJob,
@@ -74,7 +76,7 @@ from curate.deduplication.templates import (
     counters_exchange,
     sums_of,
 )
-from curate.deduplication.verify import ShinglesJob, VerifyJob, candidates_exchange, sets_exchange
+from curate.deduplication.verify import VerifyJob
 from curate.recipes.graph import Deduplicate
 from curate.recipes.reference import frozen_shards
 from curate.recipes.stages import WideStage
@@ -169,10 +171,11 @@ class _Making:
         self.tasks("bands", BandsJob(plan, gone), shards)
         self.tasks("candidates", CandidatesJob(plan, self.regroup("bands", shards, bands_exchange)), buckets)
         self.tasks("pairs", PairsJob(plan, self.regroup("candidates", buckets, pairs_exchange)), buckets)
-        self.tasks("shingles", ShinglesJob(plan, self.regroup("pairs", buckets, wanted_exchange)), shards)
+        wanted, inside = (self.regroup("pairs", buckets, what) for what in (wanted_exchange, inside_exchange))
+        compared = [self.tasks("shingles", ShinglesJob(plan, wanted, inside), shards)]
         owned, sets = self.regroup("pairs", buckets, owned_exchange), self.regroup("shingles", shards, sets_exchange)
-        verified = self.tasks("verify", VerifyJob(plan, owned, sets), buckets)
-        edges = verified.statistics().get("duplicates", {"edges": 0})["edges"]
+        compared.append(self.tasks("verify", VerifyJob(plan, owned, sets), buckets))
+        edges = sum(receipts.statistics().get("duplicates", {"edges": 0})["edges"] for receipts in compared)
         near = self.decide(self.regroup("shingles", shards, candidates_exchange), edges)
         keepers = self.regroup("exact", plan.digest_partitions, keepers_exchange)
         resolved = self.tasks("resolve", ResolveJob(plan, keepers, near), plan.shard_partitions)
@@ -203,7 +206,7 @@ class _Making:
             return self.regroup("decide", 1, near_exchange)
         nodes, roots = plan.bucket_partitions, plan.root_partitions(edges)
         links = self.stars()
-        label = LabelJob(plan, links, self.regroup("links", nodes, edges_exchange), orders, edges)
+        label = LabelJob(plan, links, self.regroup("links", len(edges_files(plan)), edges_exchange), orders, edges)
         self.tasks("label", label, nodes)
         rooted = self.regroup("label", nodes, partial(rooted_edges_exchange, edges=edges))
         ranked = self.regroup("label", nodes, partial(rooted_orders_exchange, edges=edges))
@@ -212,9 +215,9 @@ class _Making:
 
     def stars(self) -> Regrouped:
         """Return final links: from each document with an edge to the least of its component, and back."""
-        nodes, step, changed = self.plan.bucket_partitions, 0, True
-        self.tasks("links", LinksJob(self.plan), nodes)
-        links = self.regroup("links", nodes, links_exchange)
+        nodes, files, step, changed = self.plan.bucket_partitions, len(edges_files(self.plan)), 0, True
+        self.tasks("links", LinksJob(self.plan), files)
+        links = self.regroup("links", files, links_exchange)
         while changed:
             changed = False
             for half in HALVES:

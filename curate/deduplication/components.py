@@ -1,6 +1,6 @@
 """Components of edges that are too many for one task: rounds of large-star and small-star, then edges by component.
 
-    links       per partition of pairs   edges, contracted                       → both directions, by node; edges
+    links       per file of edges        edges, contracted                       → both directions, by node; edges
     large star  per partition of nodes   higher neighbours to the lowest         → by higher node
     small star  per partition of nodes   lower neighbours to the lowest          → both directions, by node
                 … until neither changes a link; then
@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from curate.deduplication.pairs import by_node
-from curate.deduplication.plan import CANDIDATES, EDGES, LINKS, ROOTED_EDGES, ROOTED_ORDERS, Plan, Refs
+from curate.deduplication.plan import CANDIDATES, EDGES, LINKS, ROOTED_EDGES, ROOTED_ORDERS, Plan, Refs, edges_files
 from curate.regroup import Exchange, Regrouped
 from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
@@ -57,7 +57,7 @@ def rooted_orders_exchange(plan: Plan, edges: int) -> Exchange:
 
 @dataclass(frozen=True, slots=True)
 class LinksJob:
-    """Per partition of pairs: its edges by node, and links with the same components in both directions."""
+    """Per file of edges: its edges by node, and links with the same components in both directions."""
 
     plan: Plan
     name: str = "deduplicate: links"
@@ -73,10 +73,10 @@ class LinksJob:
         return Resources(memory=self.plan.resources.memory + 200 * EDGES_AT_ONCE)
 
     def run(self, item: Item) -> int:
-        """Publish the links and edges of partition `item.unit`, and return how many edges there are."""
+        """Publish the links and edges of the file `item.unit`, and return how many edges there are."""
         plan, count = self.plan, 0
         with links_exchange(plan).collect(2) as links, edges_exchange(plan).collect(2) as edges:
-            with pq.ParquetFile(plan.file("verify", item.unit, "edges.parquet")) as file:
+            with pq.ParquetFile(plan.file(*edges_files(plan)[item.unit], "edges.parquet")) as file:
                 for rows in file.iter_batches(EDGES_AT_ONCE):
                     a, b = (rows.column(name).to_numpy() for name in ("a", "b"))
                     edges.add(

@@ -16,7 +16,17 @@ import pyarrow.parquet as pq
 from curate.accounting.statistics import Statistics
 from curate.deduplication.estimate import EDGE_MEMORY
 from curate.deduplication.exact import verdict_exchanges
-from curate.deduplication.plan import CANDIDATES, EDGES, NEAR, ROOTED_ORDERS, SIMILARITY, VERDICTS, Plan, Refs
+from curate.deduplication.plan import (
+    CANDIDATES,
+    EDGES,
+    NEAR,
+    ROOTED_ORDERS,
+    SIMILARITY,
+    VERDICTS,
+    Plan,
+    Refs,
+    edges_files,
+)
 from curate.deduplication.shown import with_survivors
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.running.jobs import Item, Resources, publish_files
@@ -54,7 +64,7 @@ class DecideJob:
     def run(self, item: Item) -> int:
         """Publish which documents go and because of which other, by shard; return how many edges there are."""
         plan, exchange = self.plan, near_exchange(self.plan)
-        files = (plan.file("verify", partition, "edges.parquet") for partition in range(plan.bucket_partitions))
+        files = (plan.file(task, unit, "edges.parquet") for task, unit in edges_files(plan))
         edges = pa.concat_tables([EDGES.empty_table(), *(pq.read_table(file, schema=EDGES) for file in files)])
         documents = Documents.of(self._orders(edges))
         found = documents.decide(edges, plan.keep)

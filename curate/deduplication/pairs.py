@@ -11,7 +11,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from curate.deduplication.buckets import bucket_pairs
-from curate.deduplication.plan import BANDS, PAIRS, SPAN, TEXTS, WANTED, Plan, Refs, cursor_of, not_empty
+from curate.deduplication.plan import (
+    BANDS,
+    INSIDE,
+    PAIRS,
+    SPAN,
+    TEXTS,
+    WANTED,
+    Plan,
+    Refs,
+    cursor_of,
+    not_empty,
+    shards_of,
+)
 from curate.deduplication.templates import left_out_of
 from curate.exchange import partition_of
 from curate.regroup import Exchange, Regrouped
@@ -35,8 +47,13 @@ def pairs_exchange(plan: Plan) -> Exchange:
     return plan.exchange("pairs", PAIRS, ("a", "b", "owner"), plan.bucket_partitions)
 
 
+def inside_exchange(plan: Plan) -> Exchange:
+    """Return the regrouping of pairs within a shard, each once, by shard."""
+    return plan.exchange("inside", INSIDE, ("a", "b"), plan.shard_partitions)
+
+
 def owned_exchange(plan: Plan) -> Exchange:
-    """Return the regrouping of pairs, each once, by owner."""
+    """Return the regrouping of pairs across shards, each once, by owner."""
     return plan.exchange("owned", PAIRS, ("a", "b"), plan.bucket_partitions)
 
 
@@ -170,7 +187,10 @@ def _pair_hash(a: Refs, b: Refs) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True, slots=True)
 class PairsJob:
-    """Per partition of pairs: each pair once, by owner, and by shard the documents whose shingle sets it needs."""
+    """Per partition of pairs: each pair once, those within a shard by shard, all others by owner.
+
+    And by shard the documents whose shingle sets these need.
+    """
 
     plan: Plan
     pairs: Regrouped
@@ -188,23 +208,32 @@ class PairsJob:
 
     def run(self, item: Item) -> int:
         """Publish the pairs of partition `item.unit`, and return how many there are."""
-        owned, wanted = owned_exchange(self.plan), wanted_exchange(self.plan)
-        last, count = (-1, -1), 0
-        with owned.collect(2) as pairs, wanted.collect(2) as documents:
-            for batch in self.pairs.batches(item.unit):
-                a, b = batch.column("a").to_numpy(), batch.column("b").to_numpy()
-                new = np.ones(len(a), np.bool_)
-                new[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
-                new[0] = (int(a[0]), int(b[0])) != last
-                last = (int(a[-1]), int(b[-1]))
-                rows = batch.filter(pa.array(new))
-                owner = rows.column("owner").to_numpy()
-                partition = by_node(owner, owned.partitions)
-                pairs.add(rows, partition)
-                count += rows.num_rows
-                for refs in (a[new], b[new]):
+        plan, count = self.plan, 0
+        owned, wanted, inside = owned_exchange(plan), wanted_exchange(plan), inside_exchange(plan)
+        with owned.collect(3) as pairs, wanted.collect(3) as documents, inside.collect(3) as local:
+            for batch in distinct_pairs(self.pairs.batches(item.unit)):
+                count += batch.num_rows
+                a, b, owner = (batch.column(name).to_numpy() for name in PAIRS.names)
+                within = shards_of(a) == shards_of(b)
+                here = batch.select(["a", "b"]).filter(pa.array(within))
+                local.add(here, plan.by_shard(a[within]))
+                across, partition = ~within, by_node(owner[~within], owned.partitions)
+                pairs.add(batch.filter(pa.array(across)), partition)
+                for refs in (a[across], b[across]):
                     needed = pa.RecordBatch.from_arrays([pa.array(refs), pa.array(partition)], schema=WANTED)
-                    documents.add(needed, self.plan.by_shard(refs))
-            files = {owned.file: pairs.finish(), wanted.file: documents.finish()}
+                    documents.add(needed, plan.by_shard(refs))
+            files = {made.exchange.file: made.finish() for made in (pairs, documents, local)}
             publish_files(self.store, item, self.name, files, {})
         return count
+
+
+def distinct_pairs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the first row of each pair; the rows of `batches` are ordered by pair."""
+    last = (-1, -1)
+    for batch in batches:
+        a, b = batch.column("a").to_numpy(), batch.column("b").to_numpy()
+        new = np.ones(len(a), np.bool_)
+        new[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+        new[0] = (int(a[0]), int(b[0])) != last
+        last = (int(a[-1]), int(b[-1]))
+        yield batch.filter(pa.array(new))

@@ -52,6 +52,9 @@ BANDS: Final = pa.schema([_needed(name, pa.uint64()) for name in ("bucket", "spl
 PAIRS: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b", "owner")])
 """Candidate pairs, a < b. Pairs of one cluster have mostly one owner, a document of it: they are verified together."""
 
+INSIDE: Final = pa.schema([_needed(name, pa.int64()) for name in ("a", "b")])
+"""Candidate pairs of documents of one shard."""
+
 WANTED: Final = pa.schema([_REF, _needed("partition", pa.int64())])
 """Documents whose shingle sets a partition of pairs needs."""
 
@@ -245,6 +248,12 @@ class Plan:
         if self.within is None:
             return pa.array([b""] * batch.num_rows, pa.large_binary())
         return encode_column(batch.column(self.within), name=self.within)
+
+
+def edges_files(plan: Plan) -> list[tuple[str, int]]:
+    """Return the tasks, and units of them, that publish edges: of pairs within a shard, and of all others."""
+    inside, across = range(plan.units), range(plan.bucket_partitions)
+    return [("shingles", shard) for shard in inside] + [("verify", partition) for partition in across]
 
 
 def of_shard(plan: Plan, regrouped: Regrouped, shard: int) -> Iterator[pa.RecordBatch]:

@@ -21,7 +21,7 @@ from curate import Dataset as Described
 from curate.accounting.samples import PER_REASON, excerpt
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
-from curate.deduplication import components, plan, verify
+from curate.deduplication import compare, components, plan, shingles
 from curate.deduplication.shown import MOST
 from curate.exchange import LIMITS
 from curate.run import Result
@@ -34,6 +34,13 @@ THOROUGH = MinHash(threshold="0.7", bands=60, rows=2)
 """Finds every pair at the threshold: 1 - (1 - .49)^60 > 1 - 10^-17."""
 
 Row = Mapping[str, Any]
+
+SMALL_PIECES = (
+    (shingles, "TEXT_BYTES"),
+    (shingles, "COPIED_SHINGLES"),
+    (compare, "PAIRS_HELD"),
+    (compare, "SHINGLES_HELD"),
+)
 
 
 @dataclass(frozen=True)
@@ -349,16 +356,18 @@ def test_deduplication_told_to_use_what_is_not_there_is_refused_before_any_work(
 
 
 def test_deduplication_in_small_pieces_gives_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_lines(tmp_path / "in" / "a.jsonl", [{"text": text} for text in variants(120, 5)])
-    source = read_jsonl(tmp_path / "in", source="s")
+    found = [{"text": text} for text in variants(120, 5)]
+    for name, mine in (("old", found[::2]), ("new", found[1::2])):
+        write_lines(tmp_path / name / "a.jsonl", mine)
+    sources = [read_jsonl(tmp_path / name, source=name) for name in ("old", "new")]  # pairs within shards and across
     trees = []
     for small in (False, True):
         if small:
             monkeypatch.setattr(exchange, "LIMITS", replace(LIMITS, memory=3000))
             monkeypatch.setattr(parts, "BATCH_BYTES", 900)
-            for name in ("TEXT_BYTES", "COPIED_SHINGLES", "PAIRS_HELD", "SHINGLES_HELD"):
-                monkeypatch.setattr(verify, name, 50)
-        run_on(Outputs(deduplicate(source, method=THOROUGH)), tmp_path / str(small))
+            for module, name in SMALL_PIECES:
+                monkeypatch.setattr(module, name, 50)
+        run_on(Outputs(deduplicate(*sources, method=THOROUGH)), tmp_path / str(small))
         trees.append(tree(tmp_path / str(small)))
     assert trees[0] == trees[1]
     assert sum(name.endswith(".exchange") for name in trees[0]) > 10

@@ -17,7 +17,7 @@ from curate.deduplication.components import final_roots, whole_runs
 from curate.deduplication.decide import _cuts
 from curate.deduplication.pairs import by_node
 from curate.deduplication.plan import CANDIDATES, EDGES, LINKS, Plan
-from curate.deduplication.verify import candidates_exchange
+from curate.deduplication.shingles import candidates_exchange
 from curate.exchange import LIMITS
 from curate.regroup import regroup
 from curate.running.engine import Engine
