@@ -6,7 +6,7 @@
     (templates  per shard       shingles that do not count, if a recipe says so: `curate.deduplication.templates`)
     bands       per shard       band keys of those that stay  → by bucket
     candidates  per partition   pairs that share a bucket     → by pair
-    pairs       per partition   each pair once                → by shard, or owner if it has two; who is needed, by shard
+    pairs       per partition   each pair once                → by shard, by owner where it has two; who is needed
     shingles    per shard       exact similarity within it    → edges; shingle sets for other pairs → by owner
     verify      per partition   exact similarity of others    → edges
     decide      once            the sequential rule in keep order over all edges  → by shard

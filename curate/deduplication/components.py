@@ -75,8 +75,9 @@ class LinksJob:
     def run(self, item: Item) -> int:
         """Publish the links and edges of the file `item.unit`, and return how many edges there are."""
         plan, count = self.plan, 0
+        task, unit = edges_files(plan)[item.unit]
         with links_exchange(plan).collect(2) as links, edges_exchange(plan).collect(2) as edges:
-            with pq.ParquetFile(plan.file(*edges_files(plan)[item.unit], "edges.parquet")) as file:
+            with pq.ParquetFile(plan.file(task, unit, "edges.parquet")) as file:
                 for rows in file.iter_batches(EDGES_AT_ONCE):
                     a, b = (rows.column(name).to_numpy() for name in ("a", "b"))
                     edges.add(
