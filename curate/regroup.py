@@ -30,6 +30,7 @@ from curate.committing.gathering import required_receipt
 from curate.digests import digest_json
 from curate.exchange import (
     FORMAT,
+    Codec,
     ExchangeFile,
     ExchangeWriter,
     Limits,
@@ -68,6 +69,7 @@ class Exchange:
         schema: of the rows.
         order: key columns, without nulls.
         partitions: how many.
+        codec: "none" where rows are mostly hashes, which no codec makes smaller.
     """
 
     store: Store
@@ -78,6 +80,7 @@ class Exchange:
     order: tuple[str, ...]
     partitions: int
     limits: Limits
+    codec: Codec = "zstd"
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -87,9 +90,9 @@ class Exchange:
     def shape(self, level: int) -> Shape:
         """Return the shape of the files of a level."""
         if level == len(self.radices) - 1:
-            return Shape(self.schema, self.order, self.radices[level])
+            return Shape(self.schema, self.order, self.radices[level], self.codec)
         schema = self.schema.append(pa.field(PARTITION, pa.int64(), nullable=False))
-        return Shape(schema, (PARTITION, *self.order), self.radices[level])
+        return Shape(schema, (PARTITION, *self.order), self.radices[level], self.codec)
 
     def task_key(self, what: str, of: Sequence[str], unit: object = None) -> str:
         """Return the shard key of a merge or split task over the tasks `of`."""

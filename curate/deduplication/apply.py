@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from curate.accounting.accountant import Step
 from curate.deduplication.plan import VERDICTS, Plan, cursor_of, not_empty
@@ -20,12 +21,13 @@ from curate.running.documents import DocumentJob, ShardUnit
 from curate.running.jobs import Item, Resources
 from curate.store import Store
 from transforms.exact import decimal_text
-from transforms.outcome import Outcome, canonical_json, kept
+from transforms.outcome import DROPPED, Outcome, canonical_json, kept
 from transforms.schema import ID
 from transforms.similarity import Measure
 
 STEP: Final = "deduplicate"
 MEASURES: Final[Mapping[Measure, str]] = {"jaccard": "Jaccard similarity", "containment": "containment"}
+EMPTY_TEXT: Final = "empty text"
 WITHOUT_TEMPLATES: Final = " without templates"
 
 
@@ -117,15 +119,27 @@ class Told:
     reference_of: Callable[[int], str | None]
     shown: Shown
 
-    def verdicts(self, batch: pa.RecordBatch) -> dict[int, dict[str, Any]]:
-        """Return row → why it goes, for those rows of `batch` that go."""
+    def dropped(self, batch: pa.RecordBatch) -> tuple[npt.NDArray[np.bool_], pa.RecordBatch]:
+        """Return which rows of `batch` go, and why, as rows of `DROPPED`."""
         place, found = _places(self.listing[0], batch)
         found &= (full := not_empty(batch.column("text")))
-        rows = np.flatnonzero(found)
-        verdicts = self.listing[1].take(pa.array(place[rows])).to_pylist()
-        why = {row: self._verdict(verdict) for row, verdict in zip(rows.tolist(), verdicts, strict=True)}
-        empty = {row: {"reason": "empty text"} for row in np.flatnonzero(~full).tolist()}
-        return dict(sorted((why | empty).items()))
+        goes = found | ~full
+        verdicts = self.listing[1].take(pa.array(place[goes], mask=~found[goes])).combine_chunks()
+        columns = {name: verdicts.column(name).combine_chunks() for name in VERDICTS.names}
+        there, near = columns["because"].is_valid(), columns["shared"].is_valid()
+        one = pc.if_else(there, pa.scalar(1, pa.int64()), None)
+        reasons = pc.if_else(there, _either(near, "near duplicate", "equal text"), EMPTY_TEXT)
+        given = {
+            "id": batch.column("id").filter(pa.array(goes)),
+            "transform": pa.repeat(pa.scalar(STEP, pa.large_string()), len(verdicts)),
+            "reason": reasons,
+            "measure": pc.if_else(there, pa.scalar(self.measure, pa.large_string()), None),
+            "numerator": pc.coalesce(columns["shared"], one),
+            "denominator": pc.coalesce(columns["whole"], one),
+            "threshold": pc.if_else(there, _either(near, self.threshold, "< 1"), None),
+            "evidence": pc.if_else(there, self._evidence(columns), None),
+        }
+        return goes, pa.RecordBatch.from_arrays([given[name] for name in DROPPED.names], schema=DROPPED)
 
     def counted(self, batch: pa.RecordBatch, column: str | None) -> pa.RecordBatch:
         """Return `batch` with the `column` that counts what goes because of each document."""
@@ -136,20 +150,40 @@ class Told:
         counts[found] = self.survivors[1][place[found]]
         return batch.append_column(pa.field(column, pa.int64()), pa.array(counts))
 
-    def _verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        near = row["shared"] is not None
-        band = f'"band":{row["band"]},' if near else ""  # canonical JSON; thousands of rows, so written at once
-        equal = f'"equal_to":"{row["equal_to"].hex()}",' if row["equal_to"] is not None else ""
-        frozen = self.reference_of(row["because"])
-        reference = "" if frozen is None else f'"reference":{canonical_json(frozen)},'
-        return {
-            "reason": "near duplicate" if near else "equal text",
-            "measure": self.measure,
-            "numerator": row["shared"] if near else 1,
-            "denominator": row["whole"] if near else 1,
-            "threshold": self.threshold if near else "< 1",
-            "evidence": f'{{{band}{equal}{reference}"survivor":"{row["survivor"].hex()}"}}',
-        }
+    def _evidence(self, columns: Mapping[str, pa.Array]) -> pa.LargeStringArray:
+        """Return canonical JSON, put together by column: band, equal text, reference, survivor."""
+        frozen = [None if ref is None else self.reference_of(ref) for ref in columns["because"].to_pylist()]
+        references = [None if name is None else f'"reference":{canonical_json(name)},' for name in frozen]
+        return _joined(
+            "{",
+            _or_nothing(_joined('"band":', columns["band"].cast(pa.large_string()), ",")),
+            _or_nothing(_joined('"equal_to":"', _hex(columns["equal_to"]), '",')),
+            _or_nothing(pa.array(references, pa.large_string())),
+            _joined('"survivor":"', _hex(columns["survivor"]), '"}'),
+        )
+
+
+def _either(choice: pa.BooleanArray, yes: str, no: str) -> pa.LargeStringArray:
+    return pc.if_else(choice, pa.scalar(yes, pa.large_string()), pa.scalar(no, pa.large_string()))
+
+
+def _joined(*pieces: str | pa.LargeStringArray) -> pa.LargeStringArray:
+    given = [pa.scalar(piece, pa.large_string()) if isinstance(piece, str) else piece for piece in pieces]
+    return pc.binary_join_element_wise(*given, pa.scalar("", pa.large_string()))
+
+
+def _or_nothing(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    return pc.fill_null(texts, "")
+
+
+def _hex(ids: pa.FixedSizeBinaryArray) -> pa.LargeStringArray:
+    """Return 16 bytes each as hex digits; nulls stay."""
+    if not len(ids):
+        return pa.array([], pa.large_string())
+    digits = pa.py_buffer(_bytes(pc.fill_null(ids, bytes(16))).tobytes().hex().encode())
+    bounds = pa.py_buffer(np.arange(0, 32 * len(ids) + 1, 32, dtype=np.int64))
+    found = pa.LargeStringArray.from_buffers(len(ids), bounds, digits)
+    return pc.if_else(ids.is_valid(), found, None)
 
 
 def _places(ids: npt.NDArray[np.bytes_], batch: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
@@ -178,9 +212,12 @@ class TagListed:
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Tag what is listed."""
         tags: list[str | None] = [None] * len(batch)
-        for row, verdict in self.told.verdicts(batch).items():
-            evidence = json.loads(verdict.pop("evidence", "{}"))
-            tags[row] = canonical_json({**verdict, **evidence})
+        goes, why = self.told.dropped(batch)
+        for row, verdict in zip(
+            np.flatnonzero(goes).tolist(), why.drop_columns(["id", "transform"]).to_pylist(), strict=True
+        ):
+            evidence = json.loads(verdict.pop("evidence") or "{}")
+            tags[row] = canonical_json({**{name: v for name, v in verdict.items() if v is not None}, **evidence})
         tagged = batch.append_column(DUPLICATE, pa.array(tags, DUPLICATE.type))
         return kept(fit_to(self.told.counted(tagged, self.count), self.schema))
 
@@ -201,13 +238,8 @@ class DropListed:
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
         """Drop what is listed."""
-        why, stays = self.told.verdicts(batch), np.ones(len(batch), np.bool_)
-        stays[list(why)] = False
-        names = batch.column("id").filter(pa.array(~stays)).to_pylist()
-        dropped = [
-            {"id": name, "transform": STEP, **verdict} for name, verdict in zip(names, why.values(), strict=True)
-        ]
-        stay = self.told.counted(batch.filter(pa.array(stays)), self.count)
+        goes, dropped = self.told.dropped(batch)
+        stay = self.told.counted(batch.filter(pa.array(~goes)), self.count)
         return kept(fit_to(stay, self.schema), dropped=dropped)
 
     def sampled_besides(self, batch: pa.RecordBatch, outcome: Outcome) -> dict[str, pa.RecordBatch]:

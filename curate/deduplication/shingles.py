@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -35,7 +35,7 @@ Flags = npt.NDArray[np.bool_]
 
 def sets_exchange(plan: Plan) -> Exchange:
     """Return the regrouping of shingle sets by owner of pairs."""
-    return plan.exchange("sets", SETS, ("ref",), owned_exchange(plan).partitions)
+    return replace(plan.exchange("sets", SETS, ("ref",), owned_exchange(plan).partitions), codec="none")
 
 
 def candidates_exchange(plan: Plan) -> Exchange:
@@ -122,9 +122,7 @@ class ShinglesJob:
         rows = pa.RecordBatch.from_arrays(columns, schema=CANDIDATES)
         orders.add(rows, by_node(refs[candidates], plan.bucket_partitions))
 
-    def _sets(
-        self, batch: pa.RecordBatch, refs: Refs, needed: Flags, left_out: Hashes
-    ) -> Iterator[tuple[Refs, Sets]]:
+    def _sets(self, batch: pa.RecordBatch, refs: Refs, needed: Flags, left_out: Hashes) -> Iterator[tuple[Refs, Sets]]:
         """Yield the documents that are needed, some at a time, and their shingle sets."""
         texts, mine = batch.column("text").filter(pa.array(needed)), refs[needed]
         for first, last in portions(texts, TEXT_BYTES):

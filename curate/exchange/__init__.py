@@ -7,7 +7,7 @@ same bytes.
 
 from typing import Final
 
-from curate.exchange.blocks import FORMAT, Block, BlockWriter, ExchangeFile, Shape, WrittenExchange
+from curate.exchange.blocks import FORMAT, Block, BlockWriter, Codec, ExchangeFile, Shape, WrittenExchange
 from curate.exchange.limits import Limits, partition_of, spans
 from curate.exchange.merging import merged
 from curate.exchange.spilling import ExchangeWriter, write_merged, write_parts
@@ -20,6 +20,7 @@ __all__ = [
     "LIMITS",
     "Block",
     "BlockWriter",
+    "Codec",
     "ExchangeFile",
     "ExchangeWriter",
     "Limits",

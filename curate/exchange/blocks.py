@@ -1,9 +1,10 @@
 """Exchange files: blocks of rows ordered by partition and key, and a footer that says where each lies.
 
-Layout: `MAGIC`; blocks, each one zstd frame of an Arrow IPC record batch message; a footer of canonical JSON (schema,
-key, number of partitions, and of each block its partition, place, rows, size and digest); its length as 8 bytes
-little-endian; `MAGIC` again. The footer's digest stands in the receipt of the task that wrote the file, and the footer
-has the digest of every block: what is read is verified block by block, and nothing else is read.
+Layout: `MAGIC`; blocks, each an Arrow IPC record batch message, as one zstd frame or, where the rows are hashes that no
+codec makes smaller, as it is; a footer of canonical JSON (schema, key, number of partitions, codec, and of each block
+its partition, place, rows, size and digest); its length as 8 bytes little-endian; `MAGIC` again. The footer's digest
+stands in the receipt of the task that wrote the file, and the footer has the digest of every block: what is read is
+verified block by block, and nothing else is read.
 
 A block closes as soon as it holds `Limits.block_bytes`, so bytes depend on the rows alone. Memory: one block.
 """
@@ -15,7 +16,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -26,21 +27,27 @@ from curate.storage.errors import StoreError
 from curate.writer import cut_rows
 from transforms.outcome import canonical_json
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of the format of exchange files: part of the keys of all tasks that write or read them."""
 
-MAGIC: Final = b"CURXCHG2"
+MAGIC: Final = b"CURXCHG3"
 _CODEC: Final = pa.Codec("zstd", compression_level=1)
 _DIGEST_BYTES: Final = 16
+
+Codec = Literal["zstd", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the rows of an exchange file are: columns, those that order them within a partition, and partitions."""
+    """What the rows of an exchange file are: columns, those that order them within a partition, and partitions.
+
+    `codec` is "none" where the rows are mostly evenly spread hashes.
+    """
 
     schema: pa.Schema
     key: tuple[str, ...]
     partitions: int
+    codec: Codec = "zstd"
 
     def __post_init__(self) -> None:
         """Check the number of partitions.
@@ -54,7 +61,7 @@ class Shape:
     def described(self) -> dict[str, Any]:
         """Return the shape as it stands in a footer."""
         columns = [[field.name, str(field.type)] for field in self.schema]
-        return {"schema": columns, "key": list(self.key), "partitions": self.partitions}
+        return {"schema": columns, "key": list(self.key), "partitions": self.partitions, "codec": self.codec}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class BlockWriter:
             raise ValueError(f"partition {partition} of {self.shape.partitions} is out of order")
         for rows in cut_rows(batches, self.block_bytes):
             message = pa.concat_batches([rows]).serialize()  # a copy: after a slice, bits of further rows would follow
-            data = _CODEC.compress(message, asbytes=True)
+            data = memoryview(message) if self.shape.codec == "none" else _CODEC.compress(message, asbytes=True)
             place = (partition, self._file.tell(), len(data), rows.num_rows, message.size)
             self._blocks.append(Block(*place, _digest(data)))
             self._file.write(data)
@@ -144,7 +151,7 @@ class ExchangeFile:
             raise self._damaged("has another footer than its receipt says")
         try:
             value: dict[str, Any] = json.loads(content)
-            return {name: value[name] for name in ("format", "schema", "key", "partitions", "blocks")}
+            return {name: value[name] for name in ("format", "schema", "key", "partitions", "codec", "blocks")}
         except (ValueError, KeyError, TypeError):
             raise self._damaged("has a footer that cannot be read") from None
 
@@ -171,7 +178,8 @@ class ExchangeFile:
                     f"is damaged: the block of partition {block.partition} at byte {block.offset} is not what was "
                     "written"
                 )
-            message = _CODEC.decompress(packed, block.bytes)
+            plain = self.shape.codec == "none"
+            message = pa.py_buffer(packed) if plain else _CODEC.decompress(packed, block.bytes)
             yield pa.ipc.read_record_batch(message, self.shape.schema)
 
     def _damaged(self, what: str) -> StoreError:

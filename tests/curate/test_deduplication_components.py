@@ -16,12 +16,12 @@ from curate.deduplication import _Making, components
 from curate.deduplication.components import final_roots, whole_runs
 from curate.deduplication.decide import _cuts
 from curate.deduplication.pairs import by_node
-from curate.deduplication.plan import CANDIDATES, EDGES, LINKS, Plan
+from curate.deduplication.plan import CANDIDATES, EDGES, LINKS, Plan, edges_files
 from curate.deduplication.shingles import candidates_exchange
 from curate.exchange import LIMITS
 from curate.regroup import regroup
 from curate.running.engine import Engine
-from curate.running.jobs import Item, publish_files
+from curate.running.jobs import Item, Spooled, publish_files
 from curate.running.journal import Journal
 from curate.running.runners import LocalRunner
 from curate.store import Store
@@ -87,27 +87,26 @@ def in_tasks(folder: Path, of: Graph, keep: int, partition_bytes: int, most: int
     limits = replace(LIMITS, partition_bytes=partition_bytes, most_partitions=3, fan_in=3, memory=30_000)
     given = ("key", ("shard",), (size,), ("s",), (), None, MinHash(), BASE, limits, keep)
     plan = Plan(store, *given, max_component_edges=most, held_edges=held)
-    owner = (of.a * 5 + of.b) % plan.bucket_partitions  # a pair lies anywhere
-    for partition in range(plan.bucket_partitions):
-        mine = owner == partition
-        table = pa.RecordBatch.from_arrays([pa.array(c[mine]) for c in (of.a, of.b, *of.similarity)], schema=EDGES)
-        with store.spool() as path:
-            write_parquet(path, [table], EDGES)
-            files = {"edges.parquet": (path, table.num_rows)}
-            publish_files(store, Item(plan.inner_key("verify", partition), "", partition), "verify", files, {})
-    refs = np.arange(size)
+    places, refs = edges_files(plan), np.arange(size)
+    place = (of.a * 5 + of.b) % len(places)  # an edge lies anywhere
     with candidates_exchange(plan).collect() as orders:
         ids = pa.array([int(ref).to_bytes(16, "big") for ref in refs], pa.binary(16))
         keys = pa.array([int(rank).to_bytes(4, "big") for rank in of.rank], pa.large_binary())
         rows = pa.RecordBatch.from_arrays([pa.array(refs), ids, keys], schema=CANDIDATES)
         orders.add(rows, by_node(refs, plan.bucket_partitions))
         exchange = candidates_exchange(plan)
-        publish_files(
-            store, Item(plan.inner_key("shingles", 0), "", 0), "shingles", {exchange.file: orders.finish()}, {}
-        )
+        others: dict[str, Spooled] = {exchange.file: orders.finish()}
+        for number, (task, unit) in enumerate(places):
+            mine = place == number
+            table = pa.RecordBatch.from_arrays([pa.array(c[mine]) for c in (of.a, of.b, *of.similarity)], schema=EDGES)
+            with store.spool() as path:
+                write_parquet(path, [table], EDGES)
+                files = {**others, "edges.parquet": (path, table.num_rows)}
+                publish_files(store, Item(plan.inner_key(task, unit), "", unit), task, files, {})
+            others = {}  # the first has the keep order
     with closing(Journal(store)) as journal:
         making = _Making(plan, Engine(store, LocalRunner(), journal))
-        ordered, _ = regroup(making.engine, exchange, [plan.inner_key("shingles", 0)])
+        ordered, _ = regroup(making.engine, exchange, [plan.inner_key(*places[0])])
         near = making.decide(ordered, len(of.a))
     found = pa.concat_tables([near.table(partition) for partition in range(plan.shard_partitions)])
     assert [int.from_bytes(i, "big") for i in found.column("keeper_id").to_pylist()] == found.column(
