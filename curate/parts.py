@@ -7,15 +7,17 @@ batch, and some pages of one row group.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
+from curate.accounting.measured import MEASURES_FILE, StoredMeasures
 from curate.digests import digest_bytes, digest_file
 from curate.parquet_batches import group_batches, open_parquet
-from curate.receipts import read_receipt, shard_folder
+from curate.receipts import Receipt, read_receipt, shard_folder
 from curate.store import Store, StoreError
 from curate.writer import cut_rows
 
@@ -54,6 +56,20 @@ def _promised(store: Store, key: str, name: str) -> tuple[str, str]:
 def _damaged(store: Store, key: str, place: str) -> StoreError:
     folder = store.url(shard_folder(key))
     return StoreError(f"{store.url(place)} is missing or damaged: remove {folder} and run the recipe again")
+
+
+@contextmanager
+def stored_measures(store: Store, receipt: Receipt) -> Iterator[StoredMeasures | None]:
+    """Yield the measures of the texts of a shard, None where it has none: `curate.accounting.measured`.
+
+    Raises:
+        StoreError: the file is missing or damaged.
+    """
+    if MEASURES_FILE not in receipt.files:
+        yield None
+        return
+    with StoredMeasures(checked_file(store, receipt.key, MEASURES_FILE)) as measures:
+        yield measures
 
 
 def part_batches(store: Store, key: str, columns: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

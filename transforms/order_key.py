@@ -86,15 +86,15 @@ def order_keys(
     """Return the keep-order key of each row of `batch`, which has `id`, `text` and the columns that `prefer` names.
 
     "source" is the position of the row's source in `sources`; "length" the code points of `text` unless the batch has
-    a column of that name. `digests` are `text_digests` of the column `text`, if the caller has them already.
+    a column of that name. `digests` are `text_digests` of the column `text`, if the caller has them already; with them
+    and such a column the batch needs no `text`.
 
     Raises:
         SchemaError: a column is missing or of a type without an order.
         ValueError: a row's source is not among `sources`; `prefer` is malformed.
     """
     columns = [encode_column(_values(batch, by.column, sources), by.descending, by.column) for by in order_by(prefer)]
-    text: Any = batch.column("text")
-    texts: Any = text_digests(text) if digests is None else digests
+    texts: Any = text_digests(cast("pa.LargeStringArray", batch.column("text"))) if digests is None else digests
     ids: Any = batch.column("id")
     return join_keys([*columns, pc.cast(texts, _LARGE_BINARY), pc.cast(ids, _LARGE_BINARY)])
 

@@ -94,10 +94,10 @@ class Accountant:
         self.statistics: Statistics = {}
         self.who = Who([step.transform for step in steps])
 
-    def run(self, batch: pa.RecordBatch, ordinals: Integers) -> Passed:
-        """Return what the steps keep of `batch`, and the ledger rows of all steps."""
+    def run(self, batch: pa.RecordBatch, ordinals: Integers, measures: Measures | None = None) -> Passed:
+        """Return what the steps keep of `batch`, and the ledger rows of all steps; `measures` are of its texts."""
         ledger: list[LedgerPart] = []
-        measures, shared, origins = measure(batch), Sharing(), self.who.enter(batch)
+        measures, shared, origins = measures or measure(batch), Sharing(), self.who.enter(batch)
         for index, step in enumerate(self.steps):
             with blaming(step.name, step.transform, batch):
                 outcome = _named(step, shared.apply(step.transform, batch))

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curate.deduplication.plan import BECAUSE, DIGESTS, GONE, KEEPERS, SPAN, TEXTS, VERDICTS, Plan, not_empty
+from curate.deduplication.plan import BECAUSE, DIGESTS, GONE, KEEPERS, SPAN, TEXTS, VERDICTS, Plan
 from curate.exchange import partition_of
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.running.jobs import Item, Resources, Spooled, publish_files
 from curate.store import Store
 from curate.writer import write_parquet
-from transforms.duplicates import EqualTexts, leading_bits, text_digests
+from transforms.duplicates import EqualTexts, leading_bits
 
 
 def digests_exchange(plan: Plan) -> Exchange:
@@ -78,10 +78,9 @@ class DigestsJob:
         """Publish the digests of shard `item.unit` and return its rows."""
         exchange, spans, texts, span = digests_exchange(self.plan), span_exchange(self.plan), [], Span()
         with exchange.collect(2) as found, spans.collect(2) as ends, self.store.spool() as path:
-            for batch, refs in self.plan.ordered(item.unit):
-                digests = text_digests(batch.column("text"))
+            for batch, refs, measures in self.plan.measured(item.unit):
+                digests, there = measures.digests, measures.characters > 0
                 texts.append(pa.record_batch([digests], schema=TEXTS))
-                there = not_empty(batch.column("text"))
                 orders = self.plan.orders(item.unit, batch, digests)
                 sided = self.plan.sided(item.unit, orders)
                 columns = [digests, self.plan.groups(batch), sided, pa.array(refs)]

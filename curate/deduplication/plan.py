@@ -16,9 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from curate.accounting.measured import MEASURES_FILE, StoredMeasures
+from curate.accounting.measures import Measures, measure
 from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits
 from curate.parts import BATCH_BYTES, checked_file, part_batches
+from curate.receipts import read_receipt
 from curate.recipes.reference import Frozen
 from curate.regroup import Cursor, Exchange, Regrouped, memory_of
 from curate.running.jobs import Resources
@@ -217,20 +220,43 @@ class Plan:
         """
         return checked_file(self.store, self.inner_key(task, unit), name)
 
+    def place(self, shard: int) -> tuple[Store, str]:
+        """Return the store and the key of an input shard."""
+        if shard < len(self.shards):
+            return self.store, self.shards[shard]
+        frozen = self.frozen[shard - len(self.shards)]
+        return frozen.store, frozen.key
+
     def batches(self, shard: int, *columns: str | None) -> Iterator[tuple[pa.RecordBatch, Refs]]:
         """Yield `columns` of an input shard (None is none) with the refs of the rows."""
         wanted = [str(name) for name in dict.fromkeys(columns) if name in self.schema.names]
-        first, is_document = shard << SHARD_BITS, shard < len(self.shards)
-        place = None if is_document else self.frozen[shard - len(self.shards)]
-        store, key = (self.store, self.shards[shard]) if place is None else (place.store, place.key)
-        for batch in part_batches(store, key, wanted, self.schema):
+        first = shard << SHARD_BITS
+        for batch in part_batches(*self.place(shard), wanted, self.schema):
             yield batch, np.arange(first, first + batch.num_rows, dtype=np.int64)
             first += batch.num_rows
 
     def ordered(self, shard: int) -> Iterator[tuple[pa.RecordBatch, Refs]]:
         """Yield what keep order and groups need of an input shard, with the refs of the rows."""
+        return self.batches(shard, *self._ordering(shard))
+
+    def _ordering(self, shard: int) -> list[str | None]:
         preferred = [name.removeprefix("-") for name in self.prefer] if shard < len(self.shards) else []
-        return self.batches(shard, "id", "text", "source", *preferred, self.within)
+        return ["id", "text", "source", *preferred, self.within]
+
+    def measured(self, shard: int) -> Iterator[tuple[pa.RecordBatch, Refs, Measures]]:
+        """Yield what `ordered` does with the measures of the texts: without these where their measures are stored."""
+        store, key = self.place(shard)
+        receipt = read_receipt(store, key)
+        if receipt is None or MEASURES_FILE not in receipt.files:
+            yield from ((batch, refs, measure(batch)) for batch, refs in self.ordered(shard))
+            return
+        names = [name for name in self._ordering(shard) if name != "text"]
+        with StoredMeasures(checked_file(store, key, MEASURES_FILE)) as stored:
+            for batch, refs in self.batches(shard, *names):
+                measures = stored.take(len(refs))
+                if "length" not in batch.schema.names:
+                    batch = batch.append_column("length", pa.array(measures.characters))
+                yield batch, refs, measures
 
     def orders(self, shard: int, batch: pa.RecordBatch, digests: pa.Array | None = None) -> pa.LargeBinaryArray:
         """Return the keep order of the documents of `shard` in `batch` among documents, or among frozen ones."""

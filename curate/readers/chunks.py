@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from blake3 import blake3
 
-from curate.accounting.measures import bytes_of
+from curate.accounting.measures import Measures, bytes_of
 from curate.accounting.statistics import Statistics, add
 from curate.digests import document_id
 from curate.readers.columns import ids_of, key_ids, place_ids, places_of, record_digests, row_places, rows_of
@@ -60,6 +60,7 @@ class Chunk:
     losses: list[Loss]
     counts: Statistics
     keys: pa.RecordBatch = field(default_factory=lambda: rows_from(RECORD_KEYS, []))  # of keyed sources
+    measures: Measures | None = None  # where they are known
 
 
 def chunks_of(

@@ -50,7 +50,7 @@ class ToldUnit:
                 rows = rows.append_column(
                     BESIDE + name, pa.LargeListArray.from_arrays(pa.array(offsets), mine.column(name))
                 )
-            yield Chunk(rows, chunk.ordinals, chunk.losses, chunk.counts)
+            yield Chunk(rows, chunk.ordinals, chunk.losses, chunk.counts, measures=chunk.measures)
             first = last
 
 

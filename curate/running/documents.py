@@ -19,12 +19,14 @@ from curate.accounting.accountant import Accountant, ConservationError, LedgerPa
 from curate.accounting.conservation import check_documents
 from curate.accounting.kept import Kept
 from curate.accounting.ledger import LEDGER, SAMPLES
+from curate.accounting.measured import MEASURES, MEASURES_FILE, Measured
 from curate.accounting.samples import Samples
 from curate.accounting.statistics import Statistics, merge
 from curate.digests import digest_file
 from curate.inputs.files import FileUnit, open_hashed
 from curate.isolation.guard import NO_GUARD, Guard, GuardedShard, Settled
 from curate.parquet_batches import file_batches, open_parquet
+from curate.parts import stored_measures
 from curate.readers.chunks import CHUNK_ROWS, RECORD_KEYS, Chunk, chunks_of
 from curate.readers.open import read_events
 from curate.readers.reader import MAX_RECORD_BYTES, Reader
@@ -152,10 +154,11 @@ def read_shard(store: Store, key: str, chunk_rows: int = CHUNK_ROWS) -> Iterator
         folder = store.url(shard_folder(key))
         raise StoreError(f"{store.url(name)} is missing or damaged: remove {folder} and run the recipe again")
     first = 0
-    with open_parquet(path) as file:
+    with open_parquet(path) as file, stored_measures(store, receipt) as measures:
         for batch in file_batches(file, chunk_rows):
             ordinals = np.arange(first, first + batch.num_rows, dtype=np.int64)
-            yield Chunk(batch, ordinals, [], {})
+            known = None if measures is None else measures.take(batch.num_rows)
+            yield Chunk(batch, ordinals, [], {}, measures=known)
             first += batch.num_rows
     if first != part.rows:
         raise StoreError(f"shard {key}: part.parquet has {first} rows, its receipt says {part.rows}")
@@ -170,6 +173,7 @@ class _Shard:
         self.accountant = Accountant(guarded.steps, self.samples, job.shows)
         self.statistics: Statistics = {}
         self.kept = Kept()
+        self.measured = Measured()
         self.documents = 0
         self.files: dict[str, FileEntry] = {}
         self.tables: dict[str, tuple[Path, TableWriter]] = {}
@@ -199,12 +203,13 @@ class _Shard:
             "dropped.parquet": LEDGER,
             "samples.parquet": SAMPLES,
             "keys.parquet": RECORD_KEYS,
+            MEASURES_FILE: MEASURES,
         }
 
     def _write_chunk(self, stack: ExitStack, chunk: Chunk) -> None:
         self.statistics = merge(self.statistics, {"reading": chunk.counts} if chunk.counts else {})
         self.documents += chunk.rows.num_rows
-        passed = self.accountant.run(chunk.rows, chunk.ordinals)
+        passed = self.accountant.run(chunk.rows, chunk.ordinals, chunk.measures)
         if passed.rows.schema.remove_metadata() != self.job.schema:
             raise ConservationError(
                 f"{self.item.label}: rows have {passed.rows.schema}, the stage declares {self.job.schema}"
@@ -213,6 +218,9 @@ class _Shard:
         self._add(stack, "keys.parquet", chunk.keys)
         self._add(stack, "dropped.parquet", in_order([*self._losses(chunk), *passed.ledger]))
         self._add(stack, "part.parquet", passed.rows)
+        if "text" in passed.rows.schema.names:
+            for measured in self.measured.add(passed.measures):
+                self._add(stack, MEASURES_FILE, measured)
 
     def _losses(self, chunk: Chunk) -> list[LedgerPart]:
         reader = self.job.reader

@@ -27,6 +27,8 @@ import pyarrow.parquet as pq
 
 from curate.accounting.accountant import ConservationError
 from curate.accounting.ledger import SAMPLES
+from curate.accounting.measured import MEASURES, MEASURES_FILE, Measured
+from curate.accounting.measures import measure
 from curate.accounting.samples import Samples
 from curate.accounting.statistics import Statistics, merge_all
 from curate.committing.gathered import Receipts
@@ -36,7 +38,7 @@ from curate.receipts import FileEntry, Receipt, publish_receipt, read_receipt, s
 from curate.running.documents import read_shard
 from curate.running.jobs import Item, RunsJobs
 from curate.store import Store, StoreError
-from curate.writer import row_bytes, write_parquet
+from curate.writer import TableWriter, row_bytes, write_parquet
 
 TARGET: Final = 128 << 20
 """Logical bytes that a shard has at most, unless it came in larger."""
@@ -144,13 +146,18 @@ class CompactJob:
         """Publish the shard of the group `item.unit` (keys of shards) and return its rows."""
         receipts = [self._receipt(key) for key in item.unit]
         with ExitStack() as stack:
-            path = stack.enter_context(self.store.spool())
-            entry = self._linked(path, receipts[0]) if len(receipts) == 1 else self._joined(path, receipts)
+            path, beside = (stack.enter_context(self.store.spool()) for _ in range(2))
+            make = self._linked if len(receipts) == 1 else self._joined
+            made = make(path, beside, receipts)
+            entry = made["part.parquet"]
             samples = stack.enter_context(self.store.spool())
             sampled = write_parquet(samples, [self._samples(receipts)], SAMPLES)
             folder = shard_folder(item.key)
             self.store.publish(path, f"{folder}/part.parquet")
             files = {"part.parquet": entry}
+            if MEASURES_FILE in made:
+                self.store.publish(beside, f"{folder}/{MEASURES_FILE}")
+                files[MEASURES_FILE] = made[MEASURES_FILE]
             if sampled.rows:
                 size = samples.stat().st_size
                 digest = self.store.publish(samples, f"{folder}/samples.parquet")
@@ -167,22 +174,41 @@ class CompactJob:
             raise StoreError(f"{self.store.url(shard_folder(key))} has no receipt: run the recipe again to make it")
         return receipt
 
-    def _linked(self, path: Path, receipt: Receipt) -> FileEntry:
-        """Make `path` a name of the part of `receipt`."""
-        entry = receipt.files["part.parquet"]
-        name = f"{shard_folder(receipt.key)}/part.parquet"
+    def _linked(self, path: Path, beside: Path, receipts: Sequence[Receipt]) -> dict[str, FileEntry]:
+        """Make `path` a name of the part of the one receipt, and `beside` one of its measures, if it has any."""
+        (receipt,) = receipts
+        names = {"part.parquet": path, MEASURES_FILE: beside}
+        return {name: self._link(receipt, name, to) for name, to in names.items() if name in receipt.files}
+
+    def _link(self, receipt: Receipt, file: str, path: Path) -> FileEntry:
+        entry = receipt.files[file]
+        name = f"{shard_folder(receipt.key)}/{file}"
         link_or_copy(self.store.local(name, entry.digest), path)
         if digest_file(path) != entry.digest:
             raise StoreError(f"{self.store.url(name)} is damaged: remove its folder and run the recipe again")
         return entry
 
-    def _joined(self, path: Path, receipts: Sequence[Receipt]) -> FileEntry:
-        written = write_parquet(path, self._rows(receipts), self.schema)
-        return FileEntry(path.stat().st_size, digest_file(path), written.rows, written.content, written.bytes)
+    def _joined(self, path: Path, beside: Path, receipts: Sequence[Receipt]) -> dict[str, FileEntry]:
+        measures = TableWriter(beside, MEASURES)
+        try:
+            written = write_parquet(path, self._rows(receipts, measures), self.schema)
+            found = {"part.parquet": (path, written), MEASURES_FILE: (beside, measures.close())}
+        finally:
+            measures.abandon()
+        return {
+            name: FileEntry(place.stat().st_size, digest_file(place), of.rows, of.content, of.bytes)
+            for name, (place, of) in found.items()
+            if of.rows
+        }
 
-    def _rows(self, receipts: Sequence[Receipt]) -> Iterator[pa.RecordBatch]:
+    def _rows(self, receipts: Sequence[Receipt], measures: TableWriter) -> Iterator[pa.RecordBatch]:
+        """Yield all rows, and write the measures of their texts."""
+        measured = Measured()
         for receipt in receipts:
             for chunk in read_shard(self.store, receipt.key):
+                if "text" in self.schema.names:
+                    for rows in measured.add(chunk.measures or measure(chunk.rows)):
+                        measures.write(rows)
                 yield chunk.rows
 
     def _samples(self, receipts: Sequence[Receipt]) -> pa.RecordBatch:
