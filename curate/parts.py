@@ -6,7 +6,7 @@ batch, and some pages of one row group.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -22,7 +22,10 @@ from curate.store import Store, StoreError
 from curate.writer import cut_rows
 
 BATCH_BYTES: Final = 16 << 20
-"""Logical bytes of a batch; changes no output."""
+"""Most logical bytes of a batch, but for long rows; changes no output."""
+
+SMALL_BATCH: Final = 1 << 20
+"""Batches below so many bytes are joined; changes no output."""
 
 
 def checked_file(store: Store, key: str, name: str) -> Path:
@@ -73,7 +76,7 @@ def stored_measures(store: Store, receipt: Receipt) -> Iterator[StoredMeasures |
 
 
 def part_batches(store: Store, key: str, columns: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield `columns` of the shard `key` in batches of about `BATCH_BYTES`.
+    """Yield `columns` of the shard `key` in batches of at most about `BATCH_BYTES`.
 
     Columns that the shard lacks are null; `schema` has the types of those.
 
@@ -84,9 +87,23 @@ def part_batches(store: Store, key: str, columns: Sequence[str], schema: pa.Sche
         there = set(file.schema_arrow.names)
         wanted = [name for name in columns if name in there]
         groups = (group_batches(file, group, wanted) for group in range(file.num_row_groups))
-        for batch in cut_rows(chain.from_iterable(groups), BATCH_BYTES):
+        for batch in _of_like_size(chain.from_iterable(groups)):
             arrays = [
                 batch.column(name) if name in there else pa.nulls(batch.num_rows, schema.field(name).type)
                 for name in columns
             ]
             yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def _of_like_size(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `batches`: small ones joined, large ones cut, those of texts passed on without being copied."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= SMALL_BATCH:
+            yield from cut_rows(held, BATCH_BYTES)
+            held, size = [], 0
+    if held:
+        yield from cut_rows(held, BATCH_BYTES)

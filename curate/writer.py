@@ -1,7 +1,8 @@
 """The one Parquet writer: the same rows give the same bytes, however they were batched.
 
-Rows are re-cut to row groups of 64 MiB of logical bytes, each combined to one chunk; zstd level 3, no dictionary,
-declared column order, no foreign metadata. Memory: one row group and one batch.
+Rows are re-cut to row groups of 64 MiB of logical bytes, and these to chunks of 1 MiB, on which bytes depend too; zstd
+level 1, no dictionary, declared column order, no foreign metadata. Level 3 costs 1.6 times as much as level 1 of all
+that writing takes, for files that are a tenth smaller. Memory: one row group and one batch.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from curate.digests import ContentDigest, logical_type
 
 ROW_GROUP_BYTES: Final = 64 << 20
+CHUNK_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,8 @@ class RowCutter:
         self._pending: list[pa.RecordBatch] = []
         self._held = 0
 
-    def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the groups that close with the rows of `batch`; to be read to its end."""
+    def add(self, batch: pa.RecordBatch) -> Iterator[list[pa.RecordBatch]]:
+        """Yield the groups that close with the rows of `batch`, each in pieces; to be read to its end."""
         ends = np.cumsum(row_bytes(batch))
         start = 0
         while start < batch.num_rows:
@@ -95,11 +97,11 @@ class RowCutter:
             start = stop
         self.bytes += int(ends[-1]) if len(ends) else 0
 
-    def rest(self) -> Iterator[pa.RecordBatch]:
+    def rest(self) -> Iterator[list[pa.RecordBatch]]:
         """Yield the group that is not full, if it has rows."""
         if self._pending:
-            self._pending, self._held = [_as_one(self._pending)], 0
-            yield self._pending.pop()
+            group, self._pending, self._held = self._pending, [], 0
+            yield group
 
 
 def _as_one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -110,8 +112,8 @@ def cut_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Recor
     """Yield the rows of `batches` in batches that close as soon as they hold `limit` logical bytes."""
     cutter = RowCutter(limit)
     for batch in batches:
-        yield from cutter.add(batch)
-    yield from cutter.rest()
+        yield from map(_as_one, cutter.add(batch))
+    yield from map(_as_one, cutter.rest())
 
 
 class TableWriter:
@@ -129,17 +131,20 @@ class TableWriter:
         self._digest = ContentDigest(self.schema)
         self._cutter = RowCutter(group_bytes)
         self._rows = 0
-        self._file = pq.ParquetWriter(path, self.schema, compression="zstd", compression_level=3, use_dictionary=False)
+        self._file = pq.ParquetWriter(path, self.schema, compression="zstd", compression_level=1, use_dictionary=False)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add the rows of `batch`."""
         for group in self._cutter.add(batch):
             self._write(group)
 
-    def _write(self, group: pa.RecordBatch) -> None:
-        self._digest.update(group)
-        self._rows += group.num_rows
-        self._file.write_table(pa.Table.from_batches([group], self.schema), row_group_size=max(1, group.num_rows))
+    def _write(self, group: list[pa.RecordBatch]) -> None:
+        chunks = list(cut_rows(group, CHUNK_BYTES))
+        for chunk in chunks:
+            self._digest.update(chunk)
+        table = pa.Table.from_batches(chunks, self.schema)
+        self._rows += table.num_rows
+        self._file.write_table(table, row_group_size=max(1, table.num_rows))
 
     def close(self) -> Written:
         """Write what is left, close the file, and return what was written."""

@@ -135,20 +135,22 @@ def split_buckets(keys: Hashes, splits: Hashes, order: Hashes, documents: Indice
     if len(set(lengths)) > 1 or cap < 2:
         raise ValueError(f"split_buckets needs four arrays of one length and cap ≥ 2: got {lengths} and cap {cap}")
     rows = np.argsort(keys, kind="stable")
-    names, local = np.unique(documents, return_inverse=True)
+    sizes = np.diff(_borders(keys[rows]))
+    several, rows = sizes > 1, rows[np.repeat(sizes > 1, sizes)]  # most rows are alone in their bucket
+    largest, sizes = int(sizes.max(initial=0)), sizes[several]
+    borders = np.concatenate([[0], np.cumsum(sizes)])
+    names, local = np.unique(documents[rows], return_inverse=True)
     local = local.reshape(-1).astype(np.int64)
-    borders = _borders(keys[rows])
-    sizes = np.diff(borders)
     small = sizes <= cap
     runs = np.stack([borders[:-1][small], borders[1:][small], borders[:-1][small]], axis=1)
-    codes = [_pairs(local[rows], runs, np.int64(len(names)))]
+    codes = [_pairs(local, runs, np.int64(len(names)))]
     for first, last in zip(borders[:-1][~small].tolist(), borders[1:][~small].tolist(), strict=True):
         bucket = rows[first:last]
-        codes.append(_large_bucket(splits[bucket], order[bucket], local[bucket], max(2, cap // _PARTS), len(names)))
+        codes.append(_large_bucket(splits[bucket], order[bucket], local[first:last], max(2, cap // _PARTS), len(names)))
     proposed = sum(map(len, codes))
     a, b = _distinct_pairs(names, np.concatenate(codes))
     possible = int((sizes * (sizes - 1) // 2).sum())
-    return Candidates(a, b, possible - proposed, int((~small).sum()), int(sizes.max(initial=0)))
+    return Candidates(a, b, possible - proposed, int((~small).sum()), largest)
 
 
 def order_prefixes(orders: pa.LargeBinaryArray, skipped: int, digests: pa.FixedSizeBinaryArray) -> Hashes:

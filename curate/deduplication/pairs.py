@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +17,6 @@ from curate.deduplication.plan import (
     INSIDE,
     PAIRS,
     SPAN,
-    TEXTS,
     WANTED,
     Plan,
     Refs,
@@ -83,8 +83,7 @@ class BandsJob:
     def run(self, item: Item) -> int:
         """Publish the band keys of shard `item.unit` and return its rows."""
         exchange, gone, rows = bands_exchange(self.plan), cursor_of(self.plan, self.gone, item.unit), 0
-        texts = pq.read_table(self.plan.file("digests", item.unit, "texts.parquet"), schema=TEXTS)
-        digests, skipped = texts.column("digest").combine_chunks(), self._skipped()
+        digests, skipped = self.plan.digests(item.unit), self._skipped()
         left_out = left_out_of(self.plan)
         with exchange.collect() as found:
             for batch, refs in self.plan.ordered(item.unit):

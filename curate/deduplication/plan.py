@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from curate.accounting.measured import MEASURES_FILE, StoredMeasures
 from curate.accounting.measures import Measures, measure
@@ -254,14 +255,24 @@ class Plan:
         with StoredMeasures(checked_file(store, key, MEASURES_FILE)) as stored:
             for batch, refs in self.batches(shard, *names):
                 measures = stored.take(len(refs))
-                if "length" not in batch.schema.names:
+                if self.needs_length:
                     batch = batch.append_column("length", pa.array(measures.characters))
                 yield batch, refs, measures
+
+    @property
+    def needs_length(self) -> bool:
+        """Whether keep order counts the code points of texts."""
+        return "length" in (name.removeprefix("-") for name in self.prefer) and "length" not in self.schema.names
 
     def orders(self, shard: int, batch: pa.RecordBatch, digests: pa.Array | None = None) -> pa.LargeBinaryArray:
         """Return the keep order of the documents of `shard` in `batch` among documents, or among frozen ones."""
         prefer = self.prefer if shard < len(self.shards) else ()
         return order_keys(batch, prefer, self.sources, digests)
+
+    def digests(self, shard: int) -> pa.FixedSizeBinaryArray:
+        """Return the text digest of each row of an input shard, as `exact.DigestsJob` found them."""
+        table = pq.read_table(self.file("digests", shard, "texts.parquet"), schema=TEXTS)
+        return table.column("digest").combine_chunks()
 
     def sided(self, shard: int, orders: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
         """Return keep orders among all: those of references come first."""

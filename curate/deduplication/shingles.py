@@ -88,11 +88,12 @@ class ShinglesJob:
         inside = paired.copy()
         for a, b in pieces(of_shard(self.plan, self.inside, shard)):
             inside |= self._rows(shard, a, b)
-        left_out = left_out_of(self.plan)
+        left_out, digests = left_out_of(self.plan), self.plan.digests(shard)
         for batch, refs in self.plan.ordered(shard):
             demands = _demands(cursor.below(int(refs[-1]) + 1))
             rows, asked = refs - (shard << SHARD_BITS), np.isin(refs, demands[:, 0])
-            self._orders(batch, refs, inside[rows] | asked, orders)
+            known = digests.slice(int(rows[0]), len(rows))
+            orders.add(*self._orders(batch, refs, known, inside[rows] | asked))
             for some, made in self._sets(batch, refs, paired[rows] | asked, left_out):
                 comparison.meet(some, made)
                 _send(some, made, demands, sets)
@@ -115,12 +116,16 @@ class ShinglesJob:
             rows[some - (shard << SHARD_BITS)] = True
         return rows
 
-    def _orders(self, batch: pa.RecordBatch, refs: Refs, candidates: Flags, orders: Collector) -> None:
-        plan, mine = self.plan, batch.filter(pa.array(candidates))
-        shard = int(refs[0]) >> SHARD_BITS
-        columns = [pa.array(refs[candidates]), mine.column("id"), plan.sided(shard, plan.orders(shard, mine))]
+    def _orders(
+        self, batch: pa.RecordBatch, refs: Refs, digests: pa.Array, candidates: Flags
+    ) -> tuple[pa.RecordBatch, Refs]:
+        """Return the keep order of the candidates, and the partition of each."""
+        plan, shard, there = self.plan, int(refs[0]) >> SHARD_BITS, pa.array(candidates)
+        mine = (batch if plan.needs_length else batch.drop_columns("text")).filter(there)
+        orders = plan.sided(shard, plan.orders(shard, mine, digests.filter(there)))
+        columns = [pa.array(refs[candidates]), mine.column("id"), orders]
         rows = pa.RecordBatch.from_arrays(columns, schema=CANDIDATES)
-        orders.add(rows, by_node(refs[candidates], plan.bucket_partitions))
+        return rows, by_node(refs[candidates], plan.bucket_partitions)
 
     def _sets(self, batch: pa.RecordBatch, refs: Refs, needed: Flags, left_out: Hashes) -> Iterator[tuple[Refs, Sets]]:
         """Yield the documents that are needed, some at a time, and their shingle sets."""
