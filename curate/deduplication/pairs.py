@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -39,7 +39,7 @@ _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 def bands_exchange(plan: Plan) -> Exchange:
     """Return the regrouping of band keys by bucket."""
-    return plan.exchange("bands", BANDS, ("bucket",), plan.bucket_partitions)
+    return replace(plan.exchange("bands", BANDS, ("bucket",), plan.bucket_partitions), codec="none")
 
 
 def pairs_exchange(plan: Plan) -> Exchange:

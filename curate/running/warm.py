@@ -28,6 +28,7 @@ from transforms.components import components
 from transforms.datatrove_steps import Datatrove
 from transforms.duplicates import split_buckets, survivors, text_digests
 from transforms.embedding import HashedTfidf, document_frequencies
+from transforms.hash_order import FEW, stable_order
 from transforms.hold_out import index_sets, nearest
 from transforms.kernels import cache_folder
 from transforms.minhash import MinHash, band_keys, first_bands, scoped_keys, sets_of, split_keys
@@ -139,6 +140,7 @@ def _value(field: pa.Field) -> Any:
 
 
 def _warm_wide(operation: Wide) -> None:
+    stable_order(np.arange(FEW, dtype=np.uint64))  # exchanges of hashes
     if isinstance(operation, FittedModel):
         _warm_up(operation.fit)
     elif isinstance(operation, Deduplicate) and operation.method is not None:
