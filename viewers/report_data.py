@@ -100,7 +100,10 @@ def _shape(value: Mapping[str, Any]) -> str:
                     return f"a row of {shortened(str(table['caption']))} has another number of cells than columns"
                 cells = [cell for row in table["rows"] for cell in row]
                 numbers += [cell for cell in cells if not isinstance(cell, str)]
-    except (KeyError, TypeError) as error:
+            facts = [part for facts in panel["facts"] for name, value in facts for part in (name, value)]
+            numbers += [part for part in facts if not isinstance(part, str)]
+            numbers += [left["count"] for left in panel["left_out"]]
+    except (KeyError, TypeError, ValueError) as error:
         return f"a field is missing or of another type: {error}"
     right = all(isinstance(text, str) for text in texts) and all(type(number) is int for number in numbers)
     return "" if right else "a field has another type"

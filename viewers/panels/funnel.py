@@ -173,9 +173,9 @@ def _steps(source: str, flows: Sequence[Flow]) -> Markup | None:
         "out",
         "Characters in",
         "inserted",
-        "dropped ",
+        "characters dropped",
         "cut",
-        "out ",
+        "characters out",
     )
     groups = []
     for flow in flows:
