@@ -34,6 +34,7 @@ from viewers.panels.scores import scores
 from viewers.panels.tokens import tokens
 from viewers.panels.topics import topics
 from viewers.panels.verdicts import verdicts
+from viewers.panels.who_loses import who_loses
 from viewers.report_data import report_json
 from viewers.tables import MEANINGS, Mark, code, mark
 from viewers.verdict import Check
@@ -44,14 +45,15 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     rights,
     funnel,
     samples,
-    duplicates,
     contamination,
-    personal,
-    scores,
+    mixture,
+    who_loses,
+    duplicates,
     topics,
+    scores,
+    personal,
     hold_out,
     tokens,
-    mixture,
     loss,
     lineage,
 )
