@@ -92,8 +92,18 @@ def _overlap(overlap: Overlap) -> Markup:
         ]
         for number, rule in enumerate(rules, 1)
     ]
-    title = f"Documents that fail two rules of {shortened(overlap.transform)} in {shortened(overlap.stage.name)}"
-    return join([table(title, Mark.EXACT, columns, rows), left_out(len(overlap.rules) - len(rules), "rules")])
+    where = f"{shortened(overlap.transform)} in {shortened(overlap.stage.name)}"
+    built = table(f"Documents that fail two rules of {where}", Mark.EXACT, columns, rows)
+    return join([_alone(overlap, rules, where), built, left_out(len(overlap.rules) - len(rules), "rules")])
+
+
+def _alone(overlap: Overlap, rules: Sequence[str], where: str) -> Markup | None:
+    bars = []
+    for rule in rules:
+        alone, fail = overlap.alone.get(rule, 0), overlap.together(rule, rule)
+        segments = (Segment(alone, "kept"), Segment(fail - alone, "dropped"))
+        bars.append(Bar(shortened(rule, 60), segments, f"{grouped(alone)} of {grouped(fail)}"))
+    return chart(f"Documents that fail a rule of {where}", bars, (("kept", "and no other"), ("dropped", "and others")))
 
 
 def _source(report: Report, number: int, source: str) -> Markup:
