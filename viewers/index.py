@@ -78,7 +78,10 @@ def shelf_of(store: Store, folder: Path) -> Shelf:
     """
     place = str(store) if store.is_remote else os.path.relpath(store.root.resolve(), folder.resolve())
     written, problem = _written(store)
-    folders = _folders(store)
+    try:
+        folders = _folders(store)
+    except (StoreError, FormatError) as error:  # a manifest that nobody can read says nothing of the others
+        return Shelf(place, (), (), (("store", str(error)),))
     runs = tuple(run for name in runs_in(store) if (run := status_of(store, name, now=0)).state != "finished")
     entries, unreadable = [], [(FILE, problem)] if problem else []
     for result in folders:

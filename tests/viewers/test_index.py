@@ -113,6 +113,12 @@ def test_index_command_says_what_cannot_be_read(
     (damaged / "report.json").write_bytes(json_line(self_digested(wrong)))
     assert main(["index", str(damaged), "--out", str(out)]) == 1
     assert "missing or of another type" in out.read_text("utf-8")
+    torn = tmp_path / "torn/result-0/manifest.json"
+    torn.parent.mkdir(parents=True)
+    torn.write_text('{"kind": "rec')
+    assert main(["index", str(published), str(tmp_path / "torn"), "--out", str(out)]) == 1
+    shown = tables(parse(out.read_text("utf-8")))
+    assert len(shown["Results"]) == 2 and shown["What cannot be read"][1][0] == "store"
     assert main(["index", str(published), "--out", str(out)]) == 0
     with pytest.raises(ConfigurationError, match="holds no result"):
         write_index([Store(empty)], out)
