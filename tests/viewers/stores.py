@@ -164,6 +164,8 @@ def hostile_stage(name: str, number: int) -> StageView:
         "characters_out": 9,
         "dropped": {name: {name: counted}},
         "edits": {name: {"documents": 1, "cut": 0, "inserted": 0}},
+        "near": {name: {name: {"documents": 2}}},
+        "overlap": {name: {"pairs": {name: {name: {"documents": 3}}}, "alone": {name: {"documents": 3}}}},
     }
     samples = [
         sample(name[:1600], n, kind=kind, transform=name, reason=name, source=name, url=name, measure=name)
