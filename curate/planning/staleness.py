@@ -7,6 +7,7 @@ files the list of shards of the nearest few.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -71,15 +72,18 @@ def _earlier(store: Store, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _upstream(stage: Stage, manifest: Mapping[str, Any], known: Mapping[Stage, str | None]) -> Iterator[str]:
     """Yield what differs between the inputs; of one that is not known yet nothing is said."""
-    before = {entry["name"]: entry["key"] for entry in (*manifest["inputs"], *manifest.get("models", ()))}
-    for parent in stage.inputs:
-        if parent.name not in before:
+    before, after = [*manifest["inputs"], *manifest.get("models", ())], stage.inputs
+    names, keys = [entry["name"] for entry in before], [entry["key"] for entry in before]
+    wanted = [parent.name for parent in after]
+    for place, parent in enumerate(after):
+        nth = wanted[:place].count(parent.name)  # several may have one name
+        same = [key for name, key in zip(names, keys, strict=True) if name == parent.name]
+        if nth >= len(same):
             yield f"upstream `{parent.name}` added"
-        elif known[parent] is not None and before[parent.name] != known[parent]:
+        elif known[parent] is not None and same[nth] != known[parent]:
             yield f"upstream `{parent.name}` changed"
-    names = [parent.name for parent in stage.inputs]
-    yield from (f"upstream `{name}` removed" for name in before if name not in names)
-    if sorted(before) == sorted(names) and list(before) != names:
+    yield from (f"upstream `{name}` removed" for name in Counter(names) - Counter(wanted))
+    if names != wanted and sorted(names) == sorted(wanted):
         yield "the order of its inputs changed"
 
 

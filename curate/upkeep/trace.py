@@ -6,8 +6,9 @@ the text that comes out with the one in the cache. Cost: one row group; replayin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -132,7 +133,7 @@ def replay(stages: Stages, trace: TokenTrace) -> str:
     if path is None or not isinstance(path[0], DocumentStage) or path[0].reader is None:
         raise ConfigurationError(f"the recipe reads nothing from the source {row['source']!r} into {name!r}")
     batch = _record(path[0].reader, row)
-    models = _models_of(trace.dataset)
+    models = _models_of(path, trace.dataset)
     for stage in path:
         batch = _through(stage, batch, row, models)
         if batch.num_rows != 1:
@@ -185,23 +186,38 @@ def _record(reader: Reader, row: Mapping[str, Any]) -> pa.RecordBatch:
     raise StoreError(f"{path} has no record at {origin['place']} {origin['offset']}: the file was changed")
 
 
-def _models_of(dataset: Dataset) -> dict[str, ModelFiles]:
-    """Return the models that `dataset`, or what it was made of, was made with, by the names of their stages."""
-    found: dict[str, ModelFiles] = {}
-    pending = [dataset.manifest]
-    while pending:
-        manifest = pending.pop()
-        for entry in manifest.get("models", ()):
-            model = open_product(dataset.store, entry["name"], entry["key"])
-            if isinstance(model, ModelFiles):
-                found[model.name] = model
-        pending.extend(open_dataset(dataset.store, i["name"], i["key"]).manifest for i in manifest["inputs"])
+Models = Mapping[int, ModelFiles]
+"""Models in a store, by the identity of what stands for each in a recipe: several may have one name."""
+
+
+def _models_of(path: Sequence[Stage], dataset: Dataset) -> Models:
+    """Return the models that the stages of `path`, of which the last made `dataset`, were made with.
+
+    Manifests are followed from input to input as stages are, to where the recipe is no longer that of the store.
+    """
+    found: dict[int, ModelFiles] = {}
+    for stage, parent in pairwise([*path[::-1], None]):
+        if isinstance(stage, DocumentStage):
+            found |= _models_in(stage, dataset)
+        inputs = dataset.manifest["inputs"]
+        place = stage.inputs.index(parent) if stage and parent else len(inputs)
+        if place >= len(inputs) or parent is None or inputs[place]["name"] != parent.name:
+            break
+        dataset = open_dataset(dataset.store, inputs[place]["name"], inputs[place]["key"])
     return found
 
 
-def _through(
-    stage: Stage, batch: pa.RecordBatch, row: Mapping[str, Any], models: Mapping[str, ModelFiles]
-) -> pa.RecordBatch:
+def _models_in(stage: DocumentStage, dataset: Dataset) -> Models:
+    """Return the models of `stage`, which made `dataset`; none where the dataset was made with others."""
+    fits, entries = list(dict.fromkeys(fit for _, fit in stage.models)), dataset.manifest.get("models", [])
+    if [fit.name for fit in fits] != [entry["name"] for entry in entries]:
+        return {}
+    opened = [open_product(dataset.store, entry["name"], entry["key"]) for entry in entries]
+    made = dict(zip(fits, opened, strict=True))
+    return {id(model): files for model, fit in stage.models if isinstance(files := made[fit], ModelFiles)}
+
+
+def _through(stage: Stage, batch: pa.RecordBatch, row: Mapping[str, Any], models: Models) -> pa.RecordBatch:
     """Return what `stage` makes of `batch`, which has one document; `row` is what became of it."""
     if isinstance(stage, WideStage) and isinstance(stage.operation, Group):
         raise ConfigurationError(
@@ -219,6 +235,10 @@ def _through(
             place, column = fitting.schema.get_field_index(name), fitting.schema.field(name)
             fitting = fitting.set_column(place, column, pa.array([row[name]], column.type))
         return fitting
-    for step in steps_with(stage.steps, lambda model: models[model.name].file(model.fit.file)):
+    if lacking := [model.name for model, _ in stage.models if id(model) not in models]:
+        raise ConfigurationError(
+            f"{stage.name} was not made with a model {lacking[0]!r}: give the recipe that made the store"
+        )
+    for step in steps_with(stage.steps, lambda model: models[id(model)].file(model.fit.file)):
         batch = step.transform.apply(batch).kept
     return batch

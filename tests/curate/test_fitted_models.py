@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from curate import ConfigurationError, Outputs, deduplicate, read_jsonl
+from curate import ConfigurationError, Outputs, deduplicate, field, read_jsonl, tokenize, train_tokenizer
 from curate.cluster.runner import RayRunner
 from curate.fitting.thresholds import fit_thresholds
 from curate.planning.plan import plan
@@ -18,6 +18,7 @@ from curate.recipes.stages import compile_stages
 from curate.run import Result, open_result, run
 from curate.store import Store
 from curate.upkeep.leftovers import leftovers
+from curate.upkeep.trace import replay, trace_token
 from curate.upkeep.verify import verify
 from tests.curate.corpus import run_on, sentence, tree, write_lines
 from tests.transforms.documents import batch_of
@@ -136,6 +137,28 @@ def test_thresholds_that_cannot_be_fitted_are_refused_at_once(raw: Path, options
     documents = read_jsonl(raw, "*.jsonl", source="texts", columns={"language": "language"})
     with pytest.raises(ConfigurationError, match=message):
         fit_thresholds(documents, RULES, per="language", **options)
+
+
+def twice(root: Path, word: str = "x") -> Outputs:
+    """Two models of one name, per two columns, in one stage."""
+    documents = read_jsonl(root, "*.jsonl", source="texts", columns={"language": "language", "tongue": "language"})
+    used = [
+        FittedFilter(RULES, fit_thresholds(documents, RULES, per=per, keep=keep, least=10), per)
+        for per, keep in (("language", "0.75"), ("tongue", "0.5"))
+    ]
+    kept = documents.apply(*used, name="kept").where(field("language") != word, reason="language", name="kept")
+    return Outputs(cells=tokenize(kept, train_tokenizer(kept, 300)))
+
+
+def test_models_of_one_name_are_told_apart_in_replays_and_plans(raw: Path, tmp_path: Path) -> None:
+    caches = run_on(twice(raw), tmp_path).caches["cells"]
+    trace = trace_token(caches, caches.cells[0], 5)
+    assert replay(compile_stages(twice(raw).products), trace) == trace.row["text"]
+    reasons = {stage.name: stage.why for stage in plan(twice(raw, "y"), Store(tmp_path)).stages}
+    assert not [reason for reason in reasons["kept"] if "upstream" in reason]
+    other = compile_stages(recipe(raw).products)
+    with pytest.raises(ConfigurationError, match="give the recipe that made the store"):
+        replay(other, trace)
 
 
 def test_group_of_empty_names_lends_its_bounds_to_no_other(tmp_path: Path) -> None:
