@@ -106,7 +106,7 @@ def _checks(checks: list[Check]) -> Markup:
     rows: list[list[Child]] = [
         [
             element("span", SIGNS[check.verdict], " ", check.verdict.value, class_=f"verdict {check.verdict.value}"),
-            join([check.question, element("br"), code(check.id)]),
+            join([check.question, element("br"), element("code", check.id, id=f"check-{check.id}")]),
             shortened(check.finding, 400),
         ]
         for check in sorted(checks, key=lambda check: order[check.verdict])
