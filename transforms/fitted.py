@@ -94,6 +94,9 @@ class _Known:
     def read(self) -> bytes:
         return checked(_content(self.path), self.digest, str(self.path))
 
+    def __str__(self) -> str:
+        return str(self.path)
+
 
 def file_of(model: Any, user: str) -> FittedFile:
     """Return the file in the field of a transform: a path, what a stage made, or a file of its own kind.
@@ -103,6 +106,8 @@ def file_of(model: Any, user: str) -> FittedFile:
     """
     if isinstance(model, FittedFile):
         return model
+    if isinstance(model, str):
+        raise FittedError(f"{user} has the text {model!r} for its model: give Path({model!r})")
     if not isinstance(model, os.PathLike):
         raise FittedError(
             f"{user} has {model!r} for its model, which a run of the recipe makes: apply it in a recipe, or give the "

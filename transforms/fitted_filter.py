@@ -8,7 +8,7 @@ filter, and a selection of rows per group.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -62,6 +62,7 @@ class FittedFilter:
         """Keep the rows for which all measures pass the bounds of their group."""
         bounds = self._bounds()
         measures = self.filter.measures(batch)
+        self._check(bounds, measures)
         known = {group: number for number, group in enumerate(sorted(bounds))}
         groups = np.array([known.get(value, -1) for value in batch.column(self.per).to_pylist()], np.int64)
         own = {-1: {}, **{number: bounds[group] for group, number in known.items()}}
@@ -71,6 +72,14 @@ class FittedFilter:
             mine = [_bounded(measure.of(rows), own[group]) for measure in measures]
             outcomes.append(self.filter.decide(batch.take(pa.array(rows, pa.int64())), mine))
         return together(batch, outcomes) if outcomes else self.filter.decide(batch, measures)
+
+    def _check(self, bounds: Bounds, measures: Sequence[Measure]) -> None:
+        """Raise where the thresholds are those of another filter: none of its rules is among them."""
+        fitted = {reason for rules in bounds.values() for reason in rules}
+        if fitted and fitted.isdisjoint(measure.reason for measure in measures):
+            raise ValueError(
+                f"{self.name} has thresholds of another filter ({', '.join(sorted(fitted))}): fit them to this one"
+            )
 
     def _bounds(self) -> Bounds:
         path = model_path(self.thresholds, f"FittedFilter({self.name})")
@@ -83,7 +92,13 @@ class FittedFilter:
 
 @lru_cache(maxsize=8)
 def _load(path: Path, changed: int) -> Any:
-    return json.loads(path.read_bytes())
+    try:
+        fitted = json.loads(path.read_bytes())
+    except ValueError:
+        fitted = None
+    if not isinstance(fitted, dict) or not {"per", "bounds"} <= fitted.keys():
+        raise ValueError(f"{path} holds no thresholds: give the file that fit_thresholds made")
+    return fitted
 
 
 def _bounded(measure: Measure, bounds: Mapping[str, str]) -> Measure:

@@ -24,7 +24,7 @@ from transforms.classifier_training import mean_scores
 from transforms.embedding import Embedder
 from transforms.exact import Number, exact
 from transforms.filters import Filter, Measure, at_least
-from transforms.fitted import file_of
+from transforms.fitted import FittedError, file_of
 from transforms.learners import load_scorer
 from transforms.logistic import score_of
 from transforms.outcome import Outcome, SchemaError, kept, require
@@ -97,6 +97,7 @@ class Quality:
         """Return `schema` with the columns; `text` is needed, and what levels are per."""
         require(schema, "Quality", text=pa.large_string())
         score = score_field(self.label)
+        require_fitted(schema, "Quality", self.levels, score.name)
         return with_columns(schema, score, *([level_field(score.name)] if self.levels is not None else []))
 
     def ready(self) -> None:
@@ -131,7 +132,7 @@ class Level:
 
     Args:
         levels: what `fit_levels` gives, its file, or borders in thousandths, ascending.
-        column: the scores; "" is the column that the levels were fitted on, and for borders `quality_score`.
+        column: the scores; the one that the levels were fitted on.
     """
 
     levels: Any
@@ -147,6 +148,7 @@ class Level:
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return `schema` with the column of levels."""
         require_scores(schema, "Level", self.column)
+        require_fitted(schema, "Level", self.levels, self.column)
         return with_columns(schema, level_field(self.column))
 
     def apply(self, batch: pa.RecordBatch) -> Outcome:
@@ -176,6 +178,7 @@ class ScoreAtLeast(Filter):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return `schema`; it must have the column of scores."""
         require_scores(schema, "ScoreAtLeast", self.column)
+        require_fitted(schema, "ScoreAtLeast", self.least, self.column)
         return schema
 
     def measures(self, batch: pa.RecordBatch) -> list[Measure]:
@@ -224,6 +227,15 @@ def require_scores(schema: pa.Schema, transform: str, column: str) -> None:
         raise SchemaError(f"{transform} needs whole numbers in {column!r}, it is {schema.field(place).type}")
 
 
+def require_fitted(schema: pa.Schema, transform: str, levels: Any, column: str) -> None:
+    """Raise `SchemaError` unless `levels`, where a stage of the recipe fits them, suit the scores in `column`."""
+    fit = getattr(levels, "fit", None)
+    if (fitted := getattr(fit, "column", column)) != column:
+        raise SchemaError(f"{transform} has levels of {fitted!r} for the scores {column!r}: fit them on that column")
+    if per := getattr(fit, "per", None):
+        require(schema, transform, **{per: pa.large_string()})
+
+
 def scores_of(batch: pa.RecordBatch, column: str) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """Return the scores of a column, 0 where there is none, and where there is one."""
     values = batch.column(column)
@@ -242,7 +254,10 @@ def _levels(levels: Any, column: str) -> Levels:
     if isinstance(levels, tuple):
         return Levels(column, None, {"": levels})
     file: Any = file_of(levels, "Level")
-    return _load_levels(file)
+    made = _load_levels(file)
+    if made.column != column:
+        raise FittedError(f"{file} has levels of {made.column!r}, not of {column!r}: fit them on that column")
+    return made
 
 
 @lru_cache(maxsize=16)

@@ -121,7 +121,7 @@ def _header(line: bytes) -> dict[str, Any]:
         header = json.loads(line)
     except ValueError:
         header = None
-    if not isinstance(header, dict) or "format" not in header:
+    if not isinstance(header, dict) or not {"format", "topics"} <= header.keys():
         raise TopicsError("this is no file of topics: give the one that fit_topics made, topics.model")
     if header["format"] != FORMAT:
         raise TopicsError(f"topics of the format {header['format']}, this curate reads {FORMAT}: fit them again")

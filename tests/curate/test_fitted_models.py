@@ -161,6 +161,22 @@ def test_models_of_one_name_are_told_apart_in_replays_and_plans(raw: Path, tmp_p
         replay(other, trace)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"bounds":{"en":{"too few rhymes":"3"}},"per":"language"}', "thresholds of another filter"),
+        (b'{"borders":{}}', "holds no thresholds"),
+        (b"\xaa", "holds no thresholds"),
+    ],
+)
+def test_thresholds_of_something_else_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    limits = tmp_path / "thresholds.json"
+    limits.write_bytes(content)
+    batch = batch_of(["just four short words"]).append_column("language", pa.array(["en"], pa.large_string()))
+    with pytest.raises(ValueError, match=message):
+        FittedFilter(RULES, limits, "language").apply(batch)
+
+
 def test_group_of_empty_names_lends_its_bounds_to_no_other(tmp_path: Path) -> None:
     limits = tmp_path / "thresholds.json"
     limits.write_text('{"bounds":{"":{"too few words":"3"}},"per":"language"}')

@@ -32,7 +32,7 @@ from tests.curate.corpus import ShuffledRunner, run_on, write_lines
 from tests.curate.test_joining import Scored
 from tests.transforms.documents import batch_of
 from transforms.fitted import FittedError, LocalFile
-from transforms.quality import Level, ScoreAtLeast
+from transforms.quality import Level, Quality, ScoreAtLeast
 from transforms.score_levels import read_levels
 from transforms.switch import Switch
 
@@ -185,6 +185,24 @@ def test_shares_that_do_not_fall_are_refused() -> None:
             fit_levels(documents, wrong)
     with pytest.raises(ConfigurationError, match="is told to use nothing"):
         compile_stages(Outputs(documents.apply(Level(fit_levels(documents, 2, column="nothing")))).products)
+
+
+def test_levels_of_another_column_are_never_used(made: Made) -> None:
+    documents = scored(made.raw)
+    fitted = fit_levels(documents, 2, per="kind")
+    other = read_jsonl(made.raw, source="o").apply(Scored("quality_score"), Scored("other_score"), name="other")
+    for used, message in (
+        (Level(fitted, "other_score"), "levels of 'quality_score' for the scores 'other_score'"),
+        (ScoreAtLeast(fitted, "other_score"), "levels of 'quality_score' for the scores 'other_score'"),
+        (Level(fitted), "needs the column 'kind'"),
+        (Quality("model", levels=fitted, label="other"), "levels of 'quality_score'"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            compile_stages(Outputs(other.apply(used)).products)
+    borders = made.result.models["borders"].file("levels.json")
+    for transform in (Level(borders, "other_score"), ScoreAtLeast(borders, "other_score")):
+        with pytest.raises(FittedError, match="has levels of 'quality_score', not of 'other_score'"):
+            transform.apply(Scored("other_score").apply(batch_of(["text"])).kept)
 
 
 @pytest.mark.parametrize(
