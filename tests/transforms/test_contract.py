@@ -244,7 +244,7 @@ GOLDEN: dict[str, str] = {
     "Datatrove filter": "1 67dee28b0678c201",
     "Datatrove formatter": "1 d2214f30a9d4f6c5",
     "GopherQuality with all reasons": "1 1e97e431a2b477a7",
-    "FittedFilter": "1 16a4ebc3945fccdf",
+    "FittedFilter": "2 16a4ebc3945fccdf",
     "Quality": "1 eb96d89e95e8c96a",
     "Level": "1 99cc4eb7f329bad2",
     "ScoreAtLeast": "1 d36fb1bc7a7323c8",
