@@ -19,6 +19,7 @@ from viewers.checks import check_report
 from viewers.frame import document, write_whole
 from viewers.loading import Report, load_report
 from viewers.markup import Child, Markup, element
+from viewers.panels.concentration import concentration
 from viewers.panels.contamination import contamination
 from viewers.panels.duplicates import duplicates
 from viewers.panels.funnel import funnel
@@ -50,6 +51,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     who_loses,
     duplicates,
     topics,
+    concentration,
     scores,
     personal,
     hold_out,

@@ -13,10 +13,22 @@ from curate.accounting.drawn_hosts import DrawnHosts
 from curate.accounting.hosts import host_of
 from curate.accounting.measures import Coded, Integers, Measures, bytes_of, coded, combined
 from curate.accounting.samples import Samples
-from curate.accounting.statistics import HLL_BITS, LEAST, LENGTH_BINS, LENGTH_EDGES, Statistics, add, least, observe
+from curate.accounting.statistics import (
+    HLL_BITS,
+    LEAST,
+    LENGTH_BINS,
+    LENGTH_EDGES,
+    Statistics,
+    add,
+    least,
+    lowest,
+    observe,
+)
 from curate.digests import MODULUS, sum_digest_rows
 
 MOST_HOSTS: Final = 8 * LEAST
+SCORES: Final = 1 << 31
+"""Scores that have more than 32 bits are no scores that anything here gives: they are not counted."""
 
 
 class Kept:
@@ -77,7 +89,7 @@ class Kept:
                 add(self.hosts, [host, "documents"], documents)
                 add(self.hosts, [host, "characters"], characters)
         if len(self.hosts) > MOST_HOSTS:  # one that is not among the lowest now never will be
-            self.hosts = {entry.pop("name"): entry for entry in least(self.hosts)["least"].values()}
+            self.hosts = {host: self.hosts[host] for host in lowest(self.hosts)}
 
     def _count_cells(self, batch: pa.RecordBatch, sizes: Integers) -> None:
         if batch.schema.get_field_index("topic") < 0:
@@ -94,6 +106,8 @@ class Kept:
             column = batch.column(name)
             there = np.flatnonzero(np.asarray(column.is_valid()))
             scores = np.asarray(column.take(pa.array(there)), np.int64)
+            small = (scores >= -SCORES) & (scores < SCORES)
+            there, scores = there[small], scores[small]
             mine = hosts.take(there)
             sums = (mine.counts(), mine.counts(scores), sums_of_squares(mine, scores))
             for host, *found in zip(mine.values, *sums, strict=True):
@@ -122,13 +136,12 @@ def levels_in(schema: pa.Schema) -> list[str]:
 
 
 def scores_in(schema: pa.Schema) -> list[str]:
-    """Return the columns of scores: whole numbers of 32 bits at most under a name that ends in "_score"."""
-    small = (pa.int8(), pa.int16(), pa.int32())
-    return [f.name for f in schema if f.name.endswith("_score") and f.type in small]
+    """Return the columns of scores: whole numbers under a name that ends in "_score"."""
+    return [f.name for f in schema if f.name.endswith("_score") and pa.types.is_signed_integer(f.type)]
 
 
 def sums_of_squares(column: Coded, scores: Integers) -> list[int]:
-    """Return for each value of `column` the sum of the squares of its scores of 32 bits, exactly."""
+    """Return for each value of `column` the sum of the squares of its scores, which have 32 bits, exactly."""
     high, low = np.divmod(scores * scores, 1 << 32)
     return [(h << 32) + m for h, m in zip(column.counts(high), column.counts(low), strict=True)]
 

@@ -126,6 +126,11 @@ def least(entries: Mapping[str, Statistics], k: int = LEAST) -> Statistics:
     return {"least": {digest: named[digest] for digest in sorted(named)[:k]}, "k": k}
 
 
+def lowest(names: Iterable[str], k: int = LEAST) -> list[str]:
+    """Return the `k` of `names` that `least` keeps."""
+    return sorted(names, key=lambda name: blake3(name.encode()).digest(16))[:k]
+
+
 def length_bin(characters: int) -> str:
     """Return the name of the histogram bin of a text of this many code points: its exclusive upper edge."""
     for edge in LENGTH_EDGES:

@@ -6,7 +6,7 @@ By language, script, topic, page type, country domain and length, by the columns
   come into the step. Of a step that writes `language` itself, as `Language`, it is the one that the step found: kept
   documents have it in their column, dropped ones in their evidence.
 - While there is no column of scripts, the script is that of the first `SEEN` bytes of the text as it first came in.
-- Country domain and host are those of `url` as it came into the chain.
+- Country domain and host are those of `url` as it came into the chain, host names in Punycode.
 
 Invariants: integers that add; per step and attribute the `MOST` values with the lowest digest of their name are counted
 (of named columns `MOST_NAMED`, of hosts `MOST_HOSTS`), so what is counted does not depend on the cut into shards and
@@ -25,18 +25,19 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from curate.accounting.hosts import country_of, host_of
+from curate.accounting.hosts import country_of
 from curate.accounting.measures import Coded, Integers, coded
-from curate.accounting.statistics import LENGTH_BINS, LENGTH_EDGES, Statistics, least
+from curate.accounting.statistics import LENGTH_BINS, LENGTH_EDGES, Statistics, least, lowest
 from transforms.count_by import CountBy
 from transforms.outcome import Outcome, Transform
 from transforms.scripts import find_scripts
 from transforms.segmentation import Bytes, text_buffers
+from transforms.url_places import hosts_of, places_of
 
 MOST: Final = 256
 MOST_NAMED: Final = 64
 MOST_HOSTS: Final = 256
-SEEN: Final = 4096
+SEEN: Final = 512
 """Bytes of a text by which its script is told while no column says it."""
 
 NAME_LENGTH: Final = 120
@@ -71,10 +72,9 @@ def origins_of(batch: pa.RecordBatch) -> Origins:
     """Return what stays with the documents of `batch`."""
     if batch.schema.get_field_index("url") < 0:
         return with_scripts(Origins(None, None, None), batch)
-    urls = coded(batch.column("url"))
-    names = [None if url is None else host_of(url) for url in urls.values]
-    hosts = _over(urls, names)
-    return with_scripts(Origins(hosts, _over(hosts, [h and country_of(h) for h in hosts.values]), None), batch)
+    hosts = coded(hosts_of(places_of(batch.column("url"))))
+    countries = _over(hosts, [country_of(host) if host else None for host in hosts.values])
+    return with_scripts(Origins(hosts, countries, None), batch)
 
 
 def with_scripts(origins: Origins, batch: pa.RecordBatch) -> Origins:
@@ -203,8 +203,7 @@ class _Values:
 
     def _forget(self) -> None:
         if len(self.values) > 8 * self.most:  # one that is not among the lowest now never will be
-            lowest = least({name: {} for name in self.values}, self.most)["least"].values()
-            self.values = {entry["name"]: self.values[entry["name"]] for entry in lowest}
+            self.values = {name: self.values[name] for name in lowest(self.values, self.most)}
 
     def statistics(self) -> Statistics:
         values = least({name: _counts(counts) for name, counts in self.values.items()}, self.most)
@@ -227,8 +226,7 @@ class _Hosts:
                 counts = self.counts.setdefault(host, {})
                 counts[what] = counts.get(what, 0) + documents
         if len(self.counts) > 8 * MOST_HOSTS:
-            lowest = least({host: {} for host in self.counts}, MOST_HOSTS)["least"].values()
-            self.counts = {entry["name"]: self.counts[entry["name"]] for entry in lowest}
+            self.counts = {host: self.counts[host] for host in lowest(self.counts, MOST_HOSTS)}
 
     def statistics(self) -> Statistics:
         return least(

@@ -40,10 +40,15 @@ def run_over(root: Path, files: int, count: int = 160, **options: Any) -> Result
     return run_on(Outputs(all=read.keep("all"), texts=read.apply(*steps, name="texts")), root / "store", **options)
 
 
+def host_in(row: dict[str, Any]) -> str | None:
+    """Return the host of the URL of a row."""
+    return row["url"] and str(row["url"].split("/")[2]).replace("рф", "xn--p1ai")
+
+
 def attributes(row: dict[str, Any]) -> dict[str, str | None]:
     """Return what a document is, told without the code under test."""
-    host = row["url"] and row["url"].split("/")[2]
-    country = {"de": "de", "uk": "uk"}.get(host.split(".")[-1], "no country") if host else None
+    host = host_in(row)
+    country = {"de": "de", "uk": "uk", "xn--p1ai": "xn--p1ai"}.get(host.split(".")[-1], "no country") if host else None
     power = max(16, 1 << len(row["text"]).bit_length())
     language = SCRIPTS[row["language"]] if len(row["text"]) > 4 else None
     return {

@@ -9,6 +9,7 @@ import pytest
 
 from curate.store import Store
 from tests.viewers.browser import Browser, find_chromium
+from tests.viewers.graded_store import make_graded_store
 from tests.viewers.stores import Made, make_store
 from tests.viewers.token_stores import SHELF, make_token_store, write_run
 from viewers import write_report
@@ -32,6 +33,11 @@ def page(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return make_token_store(tmp_path_factory.mktemp("tokens"))
+
+
+@pytest.fixture(scope="session")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make_graded_store(tmp_path_factory.mktemp("graded"))
 
 
 @pytest.fixture(scope="session")
