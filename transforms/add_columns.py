@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from transforms.behaviour import behaviour, function_name
 from transforms.outcome import Outcome, kept
-from transforms.schema import BASE, set_columns, with_columns
+from transforms.schema import BASE, EXTRA, set_columns, with_columns
 from transforms.user_function import UserFunctionError, call
 
-KEPT: Final = frozenset(BASE.names)
+KEPT: Final = frozenset([*BASE.names, EXTRA.name])
 """Columns that belong to the engine and to transforms that account for what they change."""
 
 

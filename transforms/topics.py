@@ -26,7 +26,7 @@ from transforms.embedding import BUCKETS, Embedder, HashedTfidf, Rarity, directi
 from transforms.fitted import FittedFile, LocalFile, file_of
 from transforms.models import Model
 from transforms.outcome import Outcome, canonical_json, kept, require
-from transforms.schema import set_columns, with_columns
+from transforms.schema import BASE, EXTRA, set_columns, with_columns
 from transforms.spherical_kmeans import ONE, Nearest, Numbers, Rows, nearest, unit_rows
 
 FORMAT: Final = {"name": "curate topics", "version": 1}
@@ -162,6 +162,8 @@ class AssignTopic:
     libraries: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
+        if self.column in (*BASE.names, EXTRA.name):
+            raise ValueError(f"AssignTopic(column={self.column!r}): that is a column of every document, name another")
         given = getattr(getattr(self.topics, "fit", None), "embedder", None)  # of a stage of the recipe
         if self.embedder is None and given is not None and not isinstance(given, HashedTfidf):
             object.__setattr__(self, "embedder", given)

@@ -284,7 +284,8 @@ def train_classifier(
         name: of the stage.
 
     Raises:
-        ConfigurationError: no positives or no negatives, or a number is out of its range.
+        ConfigurationError: no positives or no negatives, a number is out of its range, or no class has the source
+            `leave_out`.
     """
     sides = [_datasets(side) for side in (positives, negatives, target)]
     if not sides[0] or not sides[1]:
@@ -295,6 +296,9 @@ def train_classifier(
             f"train_classifier(documents={documents}, width={width}, held_out={held_out}): give positive numbers, and "
             "a share below 1"
         )
+    known = sorted({source for dataset in (*sides[0], *sides[1]) for source in dataset.sources})
+    if leave_out not in (None, AUTOMATIC, NONE, *known):
+        raise ConfigurationError(f"train_classifier(leave_out={leave_out!r}): the sources are {', '.join(known)}")
     near = near_duplicates
     if near is not None and not isinstance(near, MinHash):
         near = MinHash(threshold=near)

@@ -140,7 +140,8 @@ class Recipe:
         try:
             outputs = self.function(*args, **settings)
         except (ValueError, TypeError) as error:
-            raise ConfigurationError(f"recipe {self.name}, line {_line(error, self.function)}: {error}") from error
+            line = _line(error, self.function.__code__.co_filename) or self.function.__code__.co_firstlineno
+            raise ConfigurationError(f"recipe {self.name}, line {line}: {error}") from error
         if not isinstance(outputs, Outputs):
             raise ConfigurationError(f"recipe {self.name} returned {type(outputs).__name__}, not Outputs(…)")
         return outputs
@@ -181,11 +182,11 @@ def parse_pairs(given: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _line(error: BaseException, function: Callable[..., Any]) -> int:
-    """Return the line of `function`'s file in which it raised `error`."""
+def _line(error: BaseException, file: str) -> int | None:
+    """Return the line of `file` in which `error` was raised, or which is none of Python's."""
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == function.__code__.co_filename]
-    return (lines[-1] if lines else None) or function.__code__.co_firstlineno
+    lines = [frame.lineno for frame in frames if frame.filename == file]
+    return lines[-1] if lines else getattr(error, "lineno", None)
 
 
 def _convert(name: str, text: str, kind: Any) -> Any:
@@ -201,7 +202,7 @@ def load_recipe(target: str) -> tuple[Recipe, types.ModuleType]:
     """Import FILE[:NAME] and return its recipe, and the module.
 
     Raises:
-        ConfigurationError: no such file, no recipe in it, or several and no name.
+        ConfigurationError: no such file, one that cannot be imported, no recipe in it, or several and no name.
     """
     file, _, name = target.partition(":")
     path = Path(file)
@@ -212,7 +213,11 @@ def load_recipe(target: str) -> tuple[Recipe, types.ModuleType]:
         raise ConfigurationError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        line = _line(error, str(path.resolve()))
+        raise ConfigurationError(f"{file}, line {line}: {type(error).__name__}: {error}") from error
     found = {key: value for key, value in vars(module).items() if isinstance(value, Recipe)}
     if name and name not in found:
         raise ConfigurationError(f"{file} has no recipe {name!r}; it has {', '.join(found) or 'none'}")

@@ -163,6 +163,8 @@ def test_settings_out_of_range_are_refused() -> None:
     for sides, wrong in (((raw, []), {}), ((raw, raw), {"documents": 0}), ((raw, raw), {"held_out": 1})):
         with pytest.raises(ConfigurationError, match="train_classifier"):
             train_classifier(*sides, **wrong)
+    with pytest.raises(ConfigurationError, match=r"leave_out='wed'\): the sources are web"):
+        train_classifier(raw, raw, leave_out="wed")
     assert train_classifier(raw, raw).fit.leave_out == AUTOMATIC  # type: ignore[attr-defined]
 
 

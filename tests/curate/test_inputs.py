@@ -323,6 +323,23 @@ def test_source_of_a_user_function_edited_runs_its_stage(
     assert set(tasks(tmp_path / "store")) == ({"judged"} if reruns else set())
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import nothing_of_this_name", "line 2: ModuleNotFoundError: No module named"),
+        ("recipe(", "line 2: SyntaxError: "),
+        ("raise ValueError('wrong')", "line 2: ValueError: wrong"),
+    ],
+)
+def test_recipe_that_cannot_be_imported_is_a_usage_error_with_its_line(
+    tmp_path: Path, source: str, message: str
+) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(f"from curate import recipe\n{source}\n")
+    with pytest.raises(ConfigurationError, match=f"broken.py, {message}"):
+        load_recipe(str(path))
+
+
 # --- files that are not what they were -------------------------------------------------------------------------------
 
 

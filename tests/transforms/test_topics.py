@@ -52,6 +52,12 @@ def test_assign_topic_to_another_column_leaves_topic_alone(file: Path) -> None:
     assert (kept.column("topic")[0].as_py(), kept.column("subtopic")[0].as_py()) == ("mine", "sea")
 
 
+def test_assign_topic_never_overwrites_what_every_document_has(file: Path) -> None:
+    for column in ("source", "extra"):
+        with pytest.raises(ValueError, match="a column of every document"):
+            AssignTopic(file, column=column)
+
+
 def test_assign_topic_of_no_file_of_topics_is_not_ready(tmp_path: Path, file: Path) -> None:
     AssignTopic(file).ready()
     with pytest.raises(RuntimeError, match=r"absent\.model"):
