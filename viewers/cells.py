@@ -88,6 +88,18 @@ def _of_stage(name: str, stage: StageView, column: str) -> Iterator[Grid]:
         yield Grid(name, what, TOPIC, column, amounts)
 
 
+def hosts_in(report: Report, grid: Grid) -> dict[tuple[str, str], list[str]]:
+    """Return cell → hosts of its documents with the lowest ids, of a grid of an output."""
+    stage = report.outputs.get(grid.name)
+    cells = {} if stage is None else stage.statistics.get("cells", {}).get(grid.second, {})
+    return {
+        (topic, level): sorted({entry["name"] for entry in counts["drawn"]["least"].values()})
+        for topic, levels in cells.items()
+        for level, counts in levels.items()
+        if "drawn" in counts
+    }
+
+
 def terms_of(report: Report) -> dict[str, str]:
     """Return topic → its telling words, of all topics that were fitted."""
     cards = [made.manifest.get("card", {}) for made in report.products]

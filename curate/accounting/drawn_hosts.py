@@ -19,13 +19,17 @@ from curate.accounting.statistics import Statistics
 from transforms.duplicates import leading_bits
 
 DRAWN: Final = 512
-"""Documents of the sample."""
+"""Documents of the sample of a dataset."""
+
+OF_CELL: Final = 4
+"""Documents of the sample of a cell."""
 
 
 class DrawnHosts:
     """The documents of a shard with the lowest ids, and their hosts; documents without a host are not looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = DRAWN) -> None:
+        self.most = most
         self.held: dict[str, Statistics] = {}
 
     def count(self, hosts: Coded, ids: pa.FixedSizeBinaryArray) -> None:
@@ -33,9 +37,9 @@ class DrawnHosts:
         named = np.array([bool(host) for host in hosts.values], np.bool_)
         there = np.flatnonzero(named[hosts.codes]) if len(hosts.values) else np.zeros(0, np.int64)
         bits = leading_bits(ids)[there]
-        if len(bits) > DRAWN:
-            there = there[bits <= np.partition(bits, DRAWN - 1)[DRAWN - 1]]
-        highest = max(self.held) if len(self.held) == DRAWN else "g"
+        if len(bits) > self.most:
+            there = there[bits <= np.partition(bits, self.most - 1)[self.most - 1]]
+        highest = max(self.held) if len(self.held) == self.most else "g"
         for row in there.tolist():
             name = ids[row].as_py().hex()
             if name > highest:
@@ -44,8 +48,8 @@ class DrawnHosts:
             # two documents of one id may stand in one dataset: they are told apart by their hosts
             entry = self.held.setdefault(name + blake3(host.encode()).hexdigest(8), {"name": host, "documents": 0})
             entry["documents"] += 1
-        self.held = {name: self.held[name] for name in sorted(self.held)[:DRAWN]}
+        self.held = {name: self.held[name] for name in sorted(self.held)[: self.most]}
 
     def statistics(self) -> Statistics:
         """Return the leaf of these documents."""
-        return {"least": self.held, "k": DRAWN}
+        return {"least": self.held, "k": self.most}

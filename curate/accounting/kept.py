@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from curate.accounting.accountant import sample_row
-from curate.accounting.drawn_hosts import DrawnHosts
+from curate.accounting.drawn_hosts import OF_CELL, DrawnHosts
 from curate.accounting.hosts import host_of
 from curate.accounting.measures import Coded, Integers, Measures, bytes_of, coded, combined
 from curate.accounting.samples import Samples
@@ -39,6 +39,7 @@ class Kept:
         self.hosts: dict[str, Statistics] = {}
         self.distinct_hosts = bytearray(1 << HLL_BITS)
         self.drawn = DrawnHosts()
+        self.cells: dict[tuple[str, str, str], DrawnHosts] = {}
         self.documents = self.sum = 0
 
     def count(self, batch: pa.RecordBatch, measures: Measures, samples: Samples, shows: Callable[[str], bool]) -> None:
@@ -81,6 +82,7 @@ class Kept:
             return
         urls = batch.column("url").to_pylist()
         hosts = coded(pa.array([None if url is None else host_of(url) for url in urls], pa.large_string()))
+        self._draw_in_cells(batch, hosts)
         self.drawn.count(hosts, batch.column("id"))
         self._count_scores(batch, hosts)
         for host, (documents, characters) in totals(hosts, sizes):
@@ -99,6 +101,19 @@ class Kept:
             for pair, counted in totals(combined(topic, coded(batch.column(name))), sizes):
                 if None not in pair:
                     self._add(["cells", name, *map(str, pair)], counted)
+
+    def _draw_in_cells(self, batch: pa.RecordBatch, hosts: Coded) -> None:
+        """Offer the hosts of each cell."""
+        if batch.schema.get_field_index("topic") < 0:
+            return
+        topic = coded(batch.column("topic"))
+        for name in levels_in(batch.schema):
+            cells = combined(topic, coded(batch.column(name)))
+            for place, pair in enumerate(cells.values):
+                if None not in pair:
+                    rows = np.flatnonzero(cells.codes == place)
+                    drawn = self.cells.setdefault((name, str(pair[0]), str(pair[1])), DrawnHosts(OF_CELL))
+                    drawn.count(hosts.take(rows), batch.column("id").take(pa.array(rows)))
 
     def _count_scores(self, batch: pa.RecordBatch, hosts: Coded) -> None:
         """Add number, sum and sum of squares of each column of scores, over all hosts and by host."""
@@ -121,6 +136,9 @@ class Kept:
 
     def statistics(self) -> Statistics:
         """Return the counters, the hosts (exact for the lowest digests, and how many there are), and the texts."""
+        for (name, topic, level), drawn in self.cells.items():
+            if drawn.held:
+                self.counts["cells"][name][topic][level]["drawn"] = drawn.statistics()
         distinct = {"hll": self.distinct_hosts.hex()}
         hosts = {"most": least(self.hosts), "drawn": self.drawn.statistics(), "distinct": distinct}
         return {

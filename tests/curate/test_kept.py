@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from blake3 import blake3
 
-from curate.accounting.drawn_hosts import DRAWN
+from curate.accounting.drawn_hosts import DRAWN, OF_CELL
 from curate.accounting.kept import Kept
 from curate.accounting.measures import measure
 from curate.accounting.samples import Samples
@@ -55,6 +55,15 @@ def counted(rows: list[dict[str, Any]], size: int) -> dict[str, Any]:
     return kept.statistics()
 
 
+def by_cell(rows: list[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Return the rows with a host by topic and level."""
+    cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["url"] and row["topic"] and row["quality_level"] is not None:
+            cells.setdefault((row["topic"], str(row["quality_level"])), []).append(row)
+    return cells
+
+
 def test_cells_scores_and_drawn_hosts_are_those_of_the_rows_for_any_cut() -> None:
     rows = made(3000, 2000)
     found = counted(rows, 4096)
@@ -68,6 +77,10 @@ def test_cells_scores_and_drawn_hosts_are_those_of_the_rows_for_any_cut() -> Non
         for topic, levels in found["cells"]["quality_level"].items()
         for level, counts in levels.items()
     } == {cell: (cells[cell], size[cell]) for cell in cells if None not in cell and "None" not in cell}
+    for (topic, level), mine in by_cell(rows).items():
+        lowest = sorted(mine, key=lambda row: row["id"])[:OF_CELL]
+        drawn = found["cells"]["quality_level"][topic][level]["drawn"]["least"].values()
+        assert [entry["name"] for entry in drawn] == [row["url"].split("/")[2] for row in lowest]
     scores: dict[str, list[int]] = {}
     for row in rows:
         if row["url"] and row["quality_score"] not in (None, 2**31):

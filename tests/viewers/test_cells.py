@@ -45,6 +45,21 @@ def test_shares_and_enrichment_are_those_of_the_rows(graded: Made) -> None:
         assert_grid(shown, what, name, counts)
 
 
+def test_hosts_of_cells_are_those_of_their_documents_with_the_lowest_ids(graded: Made) -> None:
+    panel = topics(load_report(Store(graded.root), graded.folder))
+    assert panel is not None
+    head, *shown = tables(parse(panel.markup().html))["Hosts of drawn documents in cells of documents"]
+    cells: dict[tuple[str, str], list[tuple[bytes, str]]] = {}
+    for batch in graded.result.outputs["documents"].batches():
+        for row in batch.to_pylist():
+            if row["url"]:
+                cell = row["topic"], f"quality_level={row['quality_level']}"
+                cells.setdefault(cell, []).append((row["id"], row["url"].split("/")[2]))
+    for topic, *told in shown:
+        for column, hosts in zip(head[1:], told, strict=True):
+            assert hosts.split(", ") == sorted({host for _, host in sorted(cells[topic, column])[:4]})
+
+
 def assert_grid(shown: dict[str, list[list[str]]], what: str, name: str, counts: Counter[tuple[str, str]]) -> None:
     """See that both tables about `counts` are what they make."""
     whole = counts.total()

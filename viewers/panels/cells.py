@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from viewers.budget import ROWS
-from viewers.cells import Grid, grids, terms_of
+from viewers.cells import Grid, grids, hosts_in, terms_of
 from viewers.heat import heat
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
@@ -33,6 +33,7 @@ def cell_parts(report: Report) -> Iterator[Markup | None]:
         yield heat(first, list(first.rows)[:ROWS], list(first.columns)[:COLUMNS])
         yield element("p", MEANING, class_="note")
         inner = [_shares(first, terms), *(_shares(grid, {}) for grid in others), *map(_enrichment, measures)]
+        inner.append(_hosts(first, hosts_in(report, first)))
         told = ", ".join(grid.what for grid in measures)
         yield element("details", element("summary", f"In numbers: {told}, and enrichment"), *inner, class_="stage")
     yield left_out(max(len(found) - ROWS, 0), "sets of cells")
@@ -72,6 +73,18 @@ def _enrichment(grid: Grid) -> Markup:
         rows.append([shortened(row), *cells])
     heads = [shortened(grid.first), *_heads(grid, columns)]
     return table(f"Enrichment of {grid.what} in cells of {shortened(grid.name)}", Mark.EXACT, heads, rows)
+
+
+def _hosts(grid: Grid, hosts: Mapping[tuple[str, str], list[str]]) -> Markup:
+    if not hosts:
+        return join([])
+    columns = list(grid.columns)[:COLUMNS]
+    rows: list[list[Child]] = [
+        [shortened(row), *(", ".join(shortened(h, 40) for h in hosts.get((row, at), ())) or "–" for at in columns)]
+        for row in list(grid.rows)[:ROWS]
+    ]
+    heads, title = _heads(grid, columns), f"Hosts of drawn documents in cells of {shortened(grid.name)}"
+    return table(title, Mark.SAMPLED, [shortened(grid.first), *heads], rows, frozenset(heads))
 
 
 def _heads(grid: Grid, columns: list[str]) -> list[str]:
