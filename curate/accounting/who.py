@@ -31,7 +31,7 @@ from curate.accounting.statistics import LENGTH_BINS, LENGTH_EDGES, Statistics, 
 from transforms.count_by import CountBy
 from transforms.outcome import Outcome, Transform
 from transforms.scripts import find_scripts
-from transforms.segmentation import Bytes, text_buffers
+from transforms.segmentation import text_buffers
 from transforms.url_places import hosts_of, places_of
 
 MOST: Final = 256
@@ -83,18 +83,9 @@ def with_scripts(origins: Origins, batch: pa.RecordBatch) -> Origins:
     if origins.scripts is not None or "text" not in names or COLUMNS["script"] in names:
         return origins
     data, bounds = text_buffers(batch.column("text"))
-    found = find_scripts(data, bounds[:-1], _whole(data, bounds[:-1], bounds[1:]))
+    ends = np.minimum(bounds[1:], bounds[:-1] + SEEN)  # a letter that is cut there counts as none
+    found = find_scripts(data, bounds[:-1], ends)
     return replace(origins, scripts=coded(pa.array(found.names(), pa.large_string())))
-
-
-def _whole(data: Bytes, starts: Integers, ends: Integers) -> Integers:
-    """Return the ends of the first `SEEN` bytes, moved back to where a code point begins."""
-    cut = np.minimum(ends, starts + SEEN)
-    for _ in range(3):
-        inside = np.flatnonzero(cut < ends)
-        inside = inside[(data[cut[inside]] & 0xC0) == 0x80]
-        cut[inside] -= 1
-    return cut
 
 
 def _over(column: Coded, names: Sequence[str | None]) -> Coded:
