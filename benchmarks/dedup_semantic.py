@@ -121,7 +121,7 @@ def semantic(folder: Path, given: Corpus) -> tuple[Json, Json, float]:
     """Return figures, checks and the rate with the default clusters."""
     source = read(write(folder / "in", given.texts))
     texts = pa.array(given.texts, pa.large_string())
-    embedder = HashedTfidf().fitted(rarity_of(document_frequencies(texts), len(texts)))
+    embedder = HashedTfidf().fitted(rarity_of(document_frequencies(texts), len(texts), lightest=1))
     vectors = directions(embedder, texts).astype(np.int64)
     gone: dict[str, int] = {}
     figures: Json = {}

@@ -159,16 +159,19 @@ def document_frequencies(texts: pa.LargeStringArray) -> Weights:
     return found
 
 
-def rarity_of(frequencies: Weights, documents: int, *, least: int = 0) -> Rarity:
+def rarity_of(frequencies: Weights, documents: int, *, least: int = 0, lightest: int = 0) -> Rarity:
     """Return log2((documents + 1) / frequency) of each bucket in sixteenths; one that no document has counts as one.
 
     Args:
         frequencies: documents with each bucket.
         documents: how many there were.
         least: a bucket in fewer documents weighs nothing: too rare to say anything.
+        lightest: sixteenths that any other bucket weighs at least; 1: a text of words that all have is not empty.
     """
     values, places = np.unique(frequencies, return_inverse=True)
-    weights = [sixteenths(documents + 1, max(value, 1)) if value >= least else 0 for value in values.tolist()]
+    weights = [
+        max(lightest, sixteenths(documents + 1, max(value, 1))) if value >= least else 0 for value in values.tolist()
+    ]
     table = np.array(weights, "<u2")[places.reshape(-1)]
     return Rarity(table.tobytes(), documents)
 

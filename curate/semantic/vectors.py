@@ -92,7 +92,7 @@ class RarityJob:
         for unit in range(self.plan.shards.units):
             file = self.plan.file("words", unit, "frequencies.parquet")
             counts += pq.read_table(file, schema=FREQUENCIES).column("documents").to_numpy()
-        found = rarity_of(counts, self.documents)
+        found = rarity_of(counts, self.documents, lightest=1)
         row = pa.RecordBatch.from_pylist([{"weights": found.weights, "documents": self.documents}], RARITY)
         with self.store.spool() as path:
             written = write_parquet(path, [row], RARITY)

@@ -97,7 +97,7 @@ def test_one_cluster_through_the_engine_equals_the_rule_over_all_pairs(
     came = rows_of(*(stage for stage in result.stages if stage.name.startswith("read ")))
     order = [came[n] for n in keep_order(came, prefer, ["old", "new"])]
     given = array([row["text"] for row in order])
-    embedder = HashedTfidf().fitted(rarity_of(document_frequencies(given), len(given)))
+    embedder = HashedTfidf().fitted(rarity_of(document_frequencies(given), len(given), lightest=1))
     found = keep_unlike(directions(embedder, given), Fraction(4, 5))
     expected = {
         order[n]["id"]: (order[keeper]["id"], found.cosine[n])
@@ -184,6 +184,13 @@ def test_input_without_words_or_documents_stays_as_it_is(tmp_path: Path) -> None
     assert found.rows == 3 and found.statistics["semantic"]["clusters"] == 0
     write_lines(tmp_path / "none" / "a.jsonl", [b"no json\n"])
     assert made(deduplicate_semantic(read_jsonl(tmp_path / "none", source="n")), tmp_path / "out").rows == 0
+
+
+def test_equal_texts_whose_every_word_all_have_are_alike(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in" / "a.jsonl", [{"text": "the same few words in all of them"}] * 30)
+    recipe = Outputs(deduplicate_semantic(read_jsonl(tmp_path / "in", source="same")))
+    (made,) = run_on(recipe, tmp_path / "store").outputs.values()
+    assert made.rows == 1
 
 
 def test_cluster_beyond_what_a_task_holds_comes_in_pieces() -> None:
