@@ -31,7 +31,7 @@ demo: setup
 	@$(VENV)/bin/curate report $(STORE) --run $(RUN)
 
 test: setup lint
-	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile
+	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --durations=12
 
 lint: setup
 	$(VENV)/bin/ruff check .

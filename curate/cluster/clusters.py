@@ -309,7 +309,7 @@ def _problem(reference: Any, node: Node) -> str | None:
     return report.problem
 
 
-def read_last_words(node: str, logs: tuple[str, ...], seconds: float = 5.0) -> str | None:
+def read_last_words(node: str, logs: tuple[str, ...], seconds: float = 20.0) -> str | None:
     """Return the ends of a dead worker's log files, which lie on its node; None when the node does not answer."""
     import ray
 

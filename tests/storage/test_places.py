@@ -256,6 +256,7 @@ def test_no_module_but_storage_knows_where_a_store_lies() -> None:
         "curate/run.py: return self.store.path(self.name)",
         "curate/readers/reader.py: ",
         "curate/commands/look.py: ",
+        "viewers/index.py: ",  # links from one folder to another
     )
     assert [line for line in lines if not line.startswith(known)] == []
 

@@ -43,7 +43,7 @@ KEYS = {
 
 @pytest.fixture(autouse=True)
 def node_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(url_lists, "_own_folder", lambda: tmp_path)
+    monkeypatch.setattr(url_lists, "own_folder", lambda: tmp_path)
     yield tmp_path / "url_lists"
     url_lists._mapped.cache_clear()
 

@@ -17,7 +17,7 @@ URL = pa.field("url", pa.large_string())
 
 @pytest.fixture(autouse=True)
 def node_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(url_lists, "_own_folder", lambda: tmp_path)
+    monkeypatch.setattr(url_lists, "own_folder", lambda: tmp_path)
     yield
     url_lists._mapped.cache_clear()
 
