@@ -84,8 +84,8 @@ class FitClassifier:
     file: ClassVar[str] = FILE
 
     def columns(self) -> Mapping[str, str]:
-        """Return nothing: a column that documents lack tells nothing of them."""
-        return {}
+        """Return the column of sites, where one is named; another that documents lack tells nothing of them."""
+        return {} if self.site == "url" else {self.site: "strings"}
 
     def warm(self) -> None:
         """Compile the kernels of windows, sites and the learner."""

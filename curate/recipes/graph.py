@@ -513,10 +513,12 @@ def sources_once(what: str, datasets: Sequence[Dataset]) -> set[str]:
     """Return the names of the sources of `datasets`, which the operation `what` compares all with all.
 
     Raises:
-        ConfigurationError: there is no dataset, or a source comes in twice.
+        ConfigurationError: there is no dataset, something else is given, or a source comes in twice.
     """
     if not datasets:
         raise ConfigurationError(f"{what}() needs at least one dataset")
+    if others := [each for each in datasets if not isinstance(each, Dataset)]:
+        raise ConfigurationError(f"{what}() compares datasets, got {others[0]!r:.200}")
     named = [source for dataset in datasets for source in dataset.sources]
     if repeated := sorted({source for source in named if named.count(source) > 1}):
         raise ConfigurationError(

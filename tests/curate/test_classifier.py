@@ -203,3 +203,9 @@ def test_levels_make_cells_and_a_token_of_one_leads_back_through_model_and_level
     assert caches.cells == ("language=en/quality_level=0", "language=en/quality_level=1")
     trace = trace_token(caches, caches.cells[1], 3)
     assert replay(compile_stages(told.products), trace) == trace.row["text"]
+
+
+def test_column_of_sites_that_is_missing_is_refused_before_any_work(made: Made) -> None:
+    model = train_classifier(read(made.raw, "books"), read(made.raw, "menus"), learner=SMALL, site="shop")
+    with pytest.raises(ConfigurationError, match="told to use shop"):
+        compile_stages(Outputs(model=model).products)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from blake3 import blake3
 
-from curate import Column, Outputs, deduplicate, exchange, field, hold_out, parts, read_jsonl, read_parquet
+from curate import Column, Outputs, deduplicate, exchange, field, fit_topics, hold_out, parts, read_jsonl, read_parquet
 from curate import Dataset as Described
 from curate.accounting.samples import PER_REASON, excerpt
 from curate.configuration import ConfigurationError
@@ -397,6 +397,12 @@ def test_licence_texts_through_the_engine_equal_the_rule_in_memory(
     assert sorted(texts(result.outputs["texts"])) == sorted(
         name for n, name in enumerate(names) if n not in memory.keeper and n not in memory.exact
     )
+
+
+def test_deduplicate_given_something_that_is_no_dataset_is_refused(tmp_path: Path) -> None:
+    one = read_jsonl(tmp_path, source="one")
+    with pytest.raises(ConfigurationError, match="compares datasets, got FittedModel"):
+        deduplicate(one, fit_topics(one))  # type: ignore[arg-type]
 
 
 def test_deduplicate_given_one_source_twice_is_refused(tmp_path: Path) -> None:
