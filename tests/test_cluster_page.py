@@ -47,8 +47,9 @@ class Machines:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.mark = folder, uuid.uuid4().hex
-        self.port, self.dashboard, self.agent, client = free_ports(4)
+        self.port, self.dashboard, self.agent, client, agent = free_ports(5)
         self.head = f"--temp-dir={folder / 'r'} --dashboard-port={self.dashboard} --ray-client-server-port={client}"
+        self.head += f" --dashboard-agent-listen-port={agent}"  # another test's Ray may have the usual one
         kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         self.surroundings = {
             **kept,
