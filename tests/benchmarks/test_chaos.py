@@ -1,15 +1,10 @@
-"""Kills at every point and at random, failing storage, other surroundings; and how a failed check looks."""
+"""What chaos kills and sees, and how a failed check looks; it itself runs in the files beside this one."""
 
 from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from benchmarks.chaos import checks_of
 from benchmarks.chaos_look import Outcome, leftovers, tasks_done, tree
@@ -18,37 +13,6 @@ from benchmarks.chaos_recipe import Amount, outputs, write_inputs
 from curate.recipes.stages import VERBS, DocumentStage, WideStage, compile_stages
 from curate.run import run
 from curate.store import POINTS, Store
-
-ROOT = Path(__file__).parents[2]
-
-
-def chaos(*arguments: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.chaos", "--size", "tiny", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr[-5000:]
-    return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
-@pytest.mark.slow
-def test_run_killed_at_points_of_every_moment_ends_in_the_same_store() -> None:
-    report = chaos("--only", "points", "--every", "7", "--seed", "7")
-    assert report["ours"] == report["checks"]["points: killed"][0] >= 20
-
-
-@pytest.mark.slow
-@pytest.mark.ray
-def test_run_on_ray_whose_driver_and_workers_are_killed_ends_in_the_same_store() -> None:
-    assert chaos("--only", "ray", "--seed", "3")["ours"] >= 1
-
-
-@pytest.mark.slow
-def test_run_whose_driver_is_killed_or_whose_disk_is_full_ends_in_the_same_store() -> None:
-    assert chaos("--only", "drivers", "--only", "disks")["ours"] >= 1
 
 
 def test_recipe_of_chaos_has_every_kind_of_stage(tmp_path: Path) -> None:
