@@ -8,11 +8,10 @@ filter, and a selection of rows per group.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,8 @@ import pyarrow as pa
 from transforms.chain import together
 from transforms.exact import exact
 from transforms.filters import Bound, Filter, Measure
-from transforms.models import Model, model_path
+from transforms.fitted import LocalFile, file_of
+from transforms.models import Model
 from transforms.outcome import Outcome, name_of, require
 
 Bounds = Mapping[str, Mapping[str, str]]
@@ -33,12 +33,12 @@ class FittedFilter:
 
     Attributes:
         filter: whose rules these are.
-        thresholds: what `fit_thresholds` gives, or the file that it made.
+        thresholds: what `fit_thresholds` gives, or the file that it made, as a path or pinned as a `LocalFile`.
         per: the column that `thresholds` were fitted per.
     """
 
     filter: Filter
-    thresholds: Model
+    thresholds: Model | LocalFile
     per: str
 
     version: ClassVar[int] = 2
@@ -82,22 +82,21 @@ class FittedFilter:
             )
 
     def _bounds(self) -> Bounds:
-        path = model_path(self.thresholds, f"FittedFilter({self.name})")
-        fitted = _load(path, path.stat().st_mtime_ns)
+        fitted = _load(cast(Hashable, file_of(self.thresholds, f"FittedFilter({self.name})")))
         if fitted["per"] != self.per:
-            raise ValueError(f"{path.name} was fitted per {fitted['per']!r}, not per {self.per!r}")
+            raise ValueError(f"{self.name}: thresholds fitted per {fitted['per']!r}, not per {self.per!r}")
         bounds: Bounds = fitted["bounds"]
         return bounds
 
 
 @lru_cache(maxsize=8)
-def _load(path: Path, changed: int) -> Any:
+def _load(file: Any) -> Any:
     try:
-        fitted = json.loads(path.read_bytes())
+        fitted = json.loads(file.read())
     except ValueError:
         fitted = None
     if not isinstance(fitted, dict) or not {"per", "bounds"} <= fitted.keys():
-        raise ValueError(f"{path} holds no thresholds: give the file that fit_thresholds made")
+        raise ValueError(f"{file} holds no thresholds: give the file that fit_thresholds made")
     return fitted
 
 

@@ -48,12 +48,6 @@ class Flagged:
     reasons: Bytes
 
 
-def no_pieces(lines: Bytes) -> Flagged:
-    """Return flagged lines without pieces."""
-    nothing = np.zeros(0, np.int64)
-    return Flagged(lines, nothing, nothing, nothing, np.zeros(0, np.uint8))
-
-
 class LineRules(ABC):
     """Base of transforms that cut lines: a concrete one is a frozen dataclass that says which."""
 

@@ -27,16 +27,3 @@ class Unfitted(Protocol):
 
 Model = Path | os.PathLike[str] | Unfitted
 """What the field for a model holds: a path (its digest is in keys), or what a stage makes."""
-
-
-def model_path(model: Model, user: str) -> Path:
-    """Return the file of `model`, which `user` needs now.
-
-    Raises:
-        TypeError: the stage that makes it did not run.
-    """
-    if isinstance(model, (Path, os.PathLike)):
-        return Path(model)
-    raise TypeError(
-        f"{user} needs the model of the stage {model.name!r}, which is there when a recipe runs only: give a path"
-    )

@@ -22,6 +22,7 @@ from curate.upkeep.trace import replay, trace_token
 from curate.upkeep.verify import verify
 from tests.curate.corpus import run_on, sentence, tree, write_lines
 from tests.transforms.documents import batch_of
+from transforms.fitted import FittedError, LocalFile
 from transforms.fitted_filter import FittedFilter
 from transforms.gopher import GopherQuality
 from transforms.switch import Switch
@@ -201,3 +202,13 @@ def test_model_shows_in_the_tree_of_a_recipe(raw: Path) -> None:
 
 def test_result_with_a_model_opens(made: Result) -> None:
     assert open_result(Store(made.folder.parent), made.name).digest == made.digest
+
+
+def test_thresholds_changed_after_they_were_named_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "thresholds.json"
+    path.write_text('{"bounds":{"en":{"too few words":"20"}},"per":"language"}')
+    pinned = FittedFilter(RULES, LocalFile(path), "language")
+    path.write_text('{"bounds":{"en":{"too few words":"2"}},"per":"language"}')
+    batch = batch_of(["one two three"], {pa.field("language", pa.large_string()): ["en"]})
+    with pytest.raises(FittedError, match="it was changed since"):
+        pinned.apply(batch)

@@ -222,13 +222,6 @@ def _grown(array: Positions) -> Positions:
     return larger
 
 
-@kernel
-def _grown_codes(array: Bytes) -> Bytes:
-    larger = np.empty(2 * len(array), np.uint8)
-    larger[: len(array)] = array
-    return larger
-
-
 @inlined
 def _is_at(data: Bytes, low: Int, high: Int, place: Int, properties: Flags) -> bool:
     return bool(place > low and data[place - 1] > 0x20 and place + 1 < high and properties[data[place + 1]] & ALNUM)
