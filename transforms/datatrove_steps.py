@@ -100,12 +100,18 @@ class Datatrove:
         return with_columns(schema, *(pa.field(name, kind) for name, kind in self.writes))
 
     def ready(self) -> None:
-        """Load what the step loads at its first document. What it makes of that document does not matter."""
-        row = {"text": "Ready.", "id": bytes(16), "url": "https://example.org/", "language": "en"}
+        """Load what the step loads at its first document. What it makes of that document does not matter.
+
+        Raises:
+            UserFunctionError: a package that the step needs is not installed.
+        """
+        if _kind(self.step) == "extract":
+            return  # `ExtractText` tries a page
         try:
-            self.extract("<p>Ready.</p>") if _kind(self.step) == "extract" else self._one(row)
-        except UserFunctionError:
-            return
+            self._one({"text": "Ready.", "id": bytes(16), "url": "https://example.org/", "language": "en"})
+        except UserFunctionError as error:
+            if isinstance(error.__cause__, ImportError):
+                raise
 
     def extract(self, html: str) -> str:
         """Return the text of a page, by an extractor; what it raises is for `ExtractText` to record."""

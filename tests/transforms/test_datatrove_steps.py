@@ -160,3 +160,16 @@ def test_datatrove_of_something_else_is_refused(step: object) -> None:
 def test_datatrove_formatter_writes_no_metadata() -> None:
     with pytest.raises(TypeError, match="writes no metadata"):
         Datatrove(Loud(), writes={"words": pa.int32()})
+
+
+class Lacking(BaseFormatter):
+    name = "lacking"
+
+    def format(self, text: str) -> str:
+        raise ImportError("install what is missing")
+
+
+def test_datatrove_step_whose_package_is_missing_is_not_ready() -> None:
+    with pytest.raises(UserFunctionError, match="install what is missing"):
+        Datatrove(Lacking()).ready()
+    Datatrove(GopherQualityFilter()).ready()
