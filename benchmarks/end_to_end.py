@@ -47,7 +47,7 @@ from curate.run import Result, run
 from curate.upkeep.verify import verify
 from examples.web_archive import encode_page, gzip_member, response_record
 from transforms.extraction import ExtractText
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.language import Language
 from transforms.minhash import MinHash, shingle_sets
 from transforms.normalise import NormalizeText

@@ -19,11 +19,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from transforms.c4 import C4Documents, C4Lines
+from transforms.c4_rules import C4Documents, C4Lines
 from transforms.filters import Filter
 from transforms.findings import Findings
-from transforms.fineweb import FineWebQuality
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.fineweb_rules import FineWebQuality
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.outcome import Transform
 from transforms.presets import fineweb
 from transforms.sharing import Sharing

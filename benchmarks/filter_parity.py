@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.plain_filters import PLAIN, READINGS, Verdict, sentences_of, words_of
 from benchmarks.plain_gopher import lines_of, trim
-from transforms.c4 import C4Documents, C4Lines, MC4Paragraphs
-from transforms.fineweb import FineWebQuality
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.c4_rules import C4Documents, C4Lines, MC4Paragraphs
+from transforms.fineweb_rules import FineWebQuality
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.outcome import Transform
 from transforms.sharing import Sharing
 

@@ -39,16 +39,16 @@ from benchmarks.filter_chain import datatrove_rate, nemo_rate, run_chain, run_ev
 from benchmarks.filter_parity import compare, datatrove_filters, edge_cases, lines_of_report, passages, restated
 from benchmarks.minhash import CORPUS, seconds, synthetic
 from benchmarks.plain_gopher import quality_reason, repetition_reason
-from transforms.c4 import C4Documents, C4Lines
+from transforms.c4_rules import C4Documents, C4Lines
 from transforms.code_rules import CodeQuality
-from transforms.fineweb import FineWebQuality
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.fineweb_rules import FineWebQuality
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.language import Language
 from transforms.language_model import default_model
 from transforms.normalise import NormalizeText
 from transforms.outcome import Outcome, Transform
 from transforms.pii import MaskPII
-from transforms.refinedweb import RefinedWebLines
+from transforms.refinedweb_rules import RefinedWebLines
 
 DOCUMENTS: Final = {"small": 1_000, "full": 1_000_000}
 BATCH: Final = 1_024

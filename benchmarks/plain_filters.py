@@ -17,9 +17,9 @@ from typing import Final
 import pyarrow as pa
 
 from benchmarks.plain_gopher import bare_symbols, fold, lines_of, spans_of, trim
-from transforms.c4 import END_MARKS, POLICY
+from transforms.c4_rules import END_MARKS, POLICY
 from transforms.findings import Findings
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.marks import SENTENCE_ENDS
 from transforms.sentences import count_sentences
 from transforms.unicode_tables import ALPHABETIC

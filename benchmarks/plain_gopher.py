@@ -1,4 +1,4 @@
-"""Gopher's rules in plain Python, by definition and not by speed: what `transforms.gopher` is compared with.
+"""Gopher's rules in plain Python, by definition and not by speed: what `transforms.gopher_rules` is compared with.
 
 Words come from `find_words`, which has its own reference (the rules of UAX #29 as written); lines, symbols, stop words,
 duplicates and n-grams are counted here anew, one text at a time. Thresholds are the fields of the two filters.
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from transforms.exact import Number, exact
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.exact_numbers import Number, exact
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.segmentation import find_words
 from transforms.unicode_tables import ALPHABETIC, LOWER, WHITESPACE
 

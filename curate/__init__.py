@@ -13,34 +13,39 @@ A recipe reads like this:
 and runs with `curate run books.py --store DIR --set root=…`.
 """
 
-from curate.configuration import ConfigurationError
-from curate.fitting.classifier import train_classifier
-from curate.fitting.levels import fit_levels, fit_threshold, grade, keep_best
-from curate.fitting.thresholds import fit_thresholds
-from curate.fitting.topics import fit_topics
-from curate.judging import Judge
-from curate.readers.reader import Column
-from curate.recipes.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
-from curate.recipes.graph import (
-    Dataset,
-    decontaminate,
-    deduplicate,
-    hold_out,
-    read_files,
-    read_jsonl,
-    read_parquet,
-    read_warc,
-)
-from curate.recipes.recipe import Outputs, Recipe, recipe
-from curate.recipes.reference import Reference, reference
-from curate.recipes.repeats import (
-    deduplicate_against,
-    deduplicate_parts,
-    deduplicate_spans,
-    deduplicate_urls,
-)
-from curate.recipes.semantic import deduplicate_semantic
-from transforms.predicates import field
+from typing import TYPE_CHECKING
+
+from transforms.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from curate.configuration import ConfigurationError
+    from curate.fitting.classifier import train_classifier
+    from curate.fitting.levels import fit_levels, fit_threshold, grade, keep_best
+    from curate.fitting.thresholds import fit_thresholds
+    from curate.fitting.topics import fit_topics
+    from curate.judging import Judge
+    from curate.readers.reader import Column
+    from curate.recipes.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
+    from curate.recipes.graph import (
+        Dataset,
+        decontaminate,
+        deduplicate,
+        hold_out,
+        read_files,
+        read_jsonl,
+        read_parquet,
+        read_warc,
+    )
+    from curate.recipes.recipe import Outputs, Recipe, recipe
+    from curate.recipes.reference import Reference, reference
+    from curate.recipes.repeats import (
+        deduplicate_against,
+        deduplicate_parts,
+        deduplicate_spans,
+        deduplicate_urls,
+    )
+    from curate.recipes.semantic import deduplicate_semantic
+    from transforms.predicates import field
 
 __all__ = [
     "Cells",
@@ -77,3 +82,5 @@ __all__ = [
     "train_classifier",
     "train_tokenizer",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, __file__)

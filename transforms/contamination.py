@@ -34,7 +34,7 @@ from transforms.benchmark_items import Benchmark, BenchmarkError, Item
 from transforms.contamination_index import Index, Protection, load_index, protection, unprotectable
 from transforms.contamination_scan import Match, find_matches
 from transforms.contamination_units import PARTS, PASSAGE
-from transforms.exact import Number, decimal_text, exact
+from transforms.exact_numbers import Number, decimal_text, exact
 from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.schema import set_columns, with_columns
 from transforms.unicode_tables import CLASS, COMPLEX, IDEOGRAPH, LETTER, NUMBER, PUNCTUATION

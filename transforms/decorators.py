@@ -25,7 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from transforms.add_columns import AddColumns
+from transforms.added_columns import AddColumns
 from transforms.behaviour import function_name
 from transforms.user_function import EditText, KeepIf
 

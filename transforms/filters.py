@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from transforms.exact import Integers, Number, decimal_text, exact, product
+from transforms.exact_numbers import Integers, Number, decimal_text, exact, product
 from transforms.outcome import DROPPED, Outcome, SchemaError, canonical_json, kept, name_of, nothing, require
 from transforms.schema import set_columns, with_columns
 

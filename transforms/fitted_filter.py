@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from transforms.chain import together
-from transforms.exact import exact
+from transforms.exact_numbers import exact
 from transforms.filters import Bound, Filter, Measure
 from transforms.fitted import LocalFile, file_of
 from transforms.models import Model

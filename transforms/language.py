@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Final, Literal, cast
 
 import pyarrow as pa
 
-from transforms.exact import Number, decimal_text, exact
+from transforms.exact_numbers import Number, decimal_text, exact
 from transforms.language_model import (
     DEFAULT_MODEL_SHA256,
     UNIT,

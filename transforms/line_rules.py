@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from transforms.cutting import Pieces, cut_pieces
-from transforms.exact import Integers, Number
+from transforms.exact_numbers import Integers, Number
 from transforms.filters import Filter, Measure, Tag, at_least, at_most, decide, snake_case
 from transforms.findings import Findings
 from transforms.outcome import EDITS, Outcome, kept, name_of, require

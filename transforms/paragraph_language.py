@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from transforms.cutting import Pieces, cut_outcome
-from transforms.exact import Number, exact
+from transforms.exact_numbers import Number, exact
 from transforms.filters import MEASURED, Filter, Measure, at_least
 from transforms.language_model import (
     DEFAULT_MODEL_SHA256,

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from transforms.c4 import C4Documents, C4Lines
+from transforms.c4_rules import C4Documents, C4Lines
 from transforms.code_rules import CodeQuality, GeneratedCode
-from transforms.fineweb import FineWebQuality
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.fineweb_rules import FineWebQuality
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.gopher_stop_words import STOP_WORDS
 from transforms.normalise import NormalizeText
 from transforms.outcome import Transform
-from transforms.refinedweb import RefinedWebLines
+from transforms.refinedweb_rules import RefinedWebLines
 from transforms.switch import Switch
 
 Chain = tuple[Transform, ...]

@@ -22,7 +22,7 @@ import pyarrow as pa
 from transforms.chain import together
 from transforms.classifier_training import mean_scores
 from transforms.embedding import Embedder
-from transforms.exact import Number, exact
+from transforms.exact_numbers import Number, exact
 from transforms.filters import Filter, Measure, at_least
 from transforms.fitted import FittedError, file_of
 from transforms.learners import load_scorer

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.exact import Integers
+from transforms.exact_numbers import Integers
 from transforms.filters import AllReasons, Filter, Measure, Tag
 from transforms.findings import Findings
 from transforms.outcome import Outcome, Transform

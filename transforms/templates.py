@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from transforms.exact import exact
+from transforms.exact_numbers import exact
 from transforms.kernels import kernel
 from transforms.shingles import NOTHING, Sets, sort_runs
 from transforms.word_hashes import Hashes

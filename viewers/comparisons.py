@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from transforms.exact import decimal_text
+from transforms.exact_numbers import decimal_text
 from viewers.loading import StageView
 from viewers.numbers import fixed, grouped, rounded
 from viewers.settings import decimal_of

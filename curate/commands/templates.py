@@ -18,7 +18,7 @@ from curate.deduplication.templates import FILE, TEMPLATES
 from curate.receipts import read_receipt, shard_folder
 from curate.run import Result, open_result
 from curate.store import Store
-from transforms.exact import decimal_text
+from transforms.exact_numbers import decimal_text
 from transforms.pii import mask_excerpt
 from transforms.template_passages import passages
 

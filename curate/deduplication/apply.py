@@ -20,7 +20,7 @@ from curate.regroup import Regrouped
 from curate.running.documents import DocumentJob, ShardUnit
 from curate.running.jobs import Item, Resources
 from curate.store import Store
-from transforms.exact import decimal_text
+from transforms.exact_numbers import decimal_text
 from transforms.outcome import DROPPED, Outcome, canonical_json, kept
 from transforms.schema import ID
 from transforms.similarity import Measure

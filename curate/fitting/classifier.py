@@ -33,7 +33,7 @@ from curate.store import Store, json_line
 from curate.writer import write_parquet
 from transforms.classifier_training import train_and_judge
 from transforms.duplicates import text_digests
-from transforms.exact import Number, exact
+from transforms.exact_numbers import Number, exact
 from transforms.learners import Examples, HashedLinear, Learner
 from transforms.minhash import MinHash
 from transforms.sites import sites_of

@@ -32,7 +32,7 @@ from curate.recipes.models import Fitted, FittedModel, Fitting
 from curate.running.jobs import Item, publish_files
 from curate.store import Store, json_line
 from curate.writer import write_parquet
-from transforms.exact import Number, exact
+from transforms.exact_numbers import Number, exact
 from transforms.quality import Level, Quality, ScoreAtLeast
 from transforms.score_levels import (
     ALL,

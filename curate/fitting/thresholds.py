@@ -28,7 +28,7 @@ from curate.recipes.graph import Dataset
 from curate.recipes.models import Fitted, FittedModel, Fitting
 from curate.running.jobs import Item, publish_files
 from curate.store import Store, json_line
-from transforms.exact import Number, decimal_text, exact
+from transforms.exact_numbers import Number, decimal_text, exact
 from transforms.filters import Filter, Measure
 
 MILLION: Final = 1_000_000

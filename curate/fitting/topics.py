@@ -28,7 +28,7 @@ from curate.store import Store, json_line
 from curate.writer import write_parquet
 from transforms import topic_fitting
 from transforms.embedding import Embedder, HashedTfidf
-from transforms.exact import Number, exact
+from transforms.exact_numbers import Number, exact
 from transforms.spherical_kmeans import ROUNDS
 from transforms.topic_fitting import Sampled
 from transforms.topic_sample import SAMPLE, bound, lowest, sampled

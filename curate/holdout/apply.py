@@ -16,7 +16,7 @@ from curate.parts import checked_file
 from curate.recipes.stages import fit_to
 from curate.store import Store
 from transforms.duplicates import text_digests
-from transforms.exact import decimal_text
+from transforms.exact_numbers import decimal_text
 from transforms.hold_out import NONE, Nearness, index_sets, nearest
 from transforms.minhash import MinHash, Sets, sets_of
 from transforms.outcome import Outcome, canonical_json, kept

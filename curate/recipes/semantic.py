@@ -9,7 +9,7 @@ from curate.configuration import ConfigurationError
 from curate.recipes.graph import Dataset, DropAlike, shares_of, sources_once
 from curate.recipes.reference import Reference, against_of
 from transforms.embedding import Embedder, HashedTfidf
-from transforms.exact import exact
+from transforms.exact_numbers import exact
 from transforms.order_key import order_by
 from transforms.semantic import SCALE
 

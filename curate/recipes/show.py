@@ -24,7 +24,7 @@ from curate.recipes.graph import (
 )
 from curate.recipes.models import FittedModel, models_in
 from curate.recipes.reference import references_of
-from transforms.exact import decimal_text
+from transforms.exact_numbers import decimal_text
 from transforms.predicates import Both, Comparison, Either, IsIn, IsNull, Not, Predicate
 
 Product = Dataset | TrainedTokenizer | Cells | FittedModel

@@ -23,7 +23,7 @@ from curate.readers.chunks import build_rows
 from curate.recipes.graph import CutRepeats, Deduplicate, DropAlike, HoldOut
 from curate.recipes.models import FittedModel, models_in
 from curate.recipes.stages import DocumentStage, Stages, Wide, WideStage
-from transforms.add_columns import AddColumns
+from transforms.added_columns import AddColumns
 from transforms.components import components
 from transforms.datatrove_steps import Datatrove
 from transforms.duplicates import split_buckets, survivors, text_digests

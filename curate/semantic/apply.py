@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from curate.repeated.apply import told_lists
 from curate.semantic.plan import GONE
-from transforms.exact import decimal_text
+from transforms.exact_numbers import decimal_text
 from transforms.outcome import Outcome, canonical_json, kept
 from transforms.semantic import SCALE
 

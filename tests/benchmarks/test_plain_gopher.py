@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.plain_gopher import quality_reason, repetition_reason
 from tests.transforms.documents import batch_of
 from transforms.filters import Filter
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 
 PIECES = (
     "the",

@@ -20,7 +20,7 @@ from curate.running.jobs import Item, Job
 from curate.running.journal import Journal
 from curate.running.runners import Attempt, LocalRunner, Runner, run_item
 from curate.store import Store
-from transforms.gopher import GopherQuality
+from transforms.gopher_rules import GopherQuality
 from transforms.gopher_stop_words import GERMAN
 from transforms.minhash import MinHash
 from transforms.pii import MaskPII

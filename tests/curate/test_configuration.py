@@ -17,7 +17,7 @@ import pytest
 from curate.configuration import KEYED_IF_GIVEN, ConfigurationError, describe
 from curate.digests import digest_bytes, digest_json
 from curate.readers.reader import Column, Reader
-from transforms.gopher import GopherQuality
+from transforms.gopher_rules import GopherQuality
 from transforms.minhash import MinHash
 from transforms.outcome import name_of
 from transforms.where import Where

@@ -24,7 +24,7 @@ from tests.curate.corpus import run_on, sentence, tree, write_lines
 from tests.transforms.documents import batch_of
 from transforms.fitted import FittedError, LocalFile
 from transforms.fitted_filter import FittedFilter
-from transforms.gopher import GopherQuality
+from transforms.gopher_rules import GopherQuality
 from transforms.switch import Switch
 
 SHORT, LONG = 10, 60

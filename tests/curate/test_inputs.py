@@ -36,7 +36,7 @@ from tests.curate.corpus import (
     write_corpus,
     write_lines,
 )
-from transforms.gopher import GopherQuality
+from transforms.gopher_rules import GopherQuality
 from transforms.outcome import Outcome, kept
 from transforms.user_function import EditText
 

@@ -25,7 +25,7 @@ from curate.planning.plan import REUSED, TO_FINISH, TO_RUN, UNKNOWN, Plan, Plann
 from curate.receipts import shard_folder
 from curate.store import Store
 from tests.curate.corpus import journal, run_on, sentence, tree, write_lines
-from transforms.gopher import GopherQuality
+from transforms.gopher_rules import GopherQuality
 from transforms.outcome import Outcome, kept
 
 

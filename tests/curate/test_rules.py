@@ -16,7 +16,7 @@ from curate.accounting.measures import coded
 from curate.accounting.rules import MOST, count_near, count_overlap
 from curate.accounting.statistics import Statistics, merge
 from tests.curate.corpus import ledger, run_on, write_lines
-from transforms.gopher import GopherQuality
+from transforms.gopher_rules import GopherQuality
 from transforms.outcome import DROPPED, rows
 
 RULES = GopherQuality(min_words=20, min_stop_words=2, max_mean_word_length=20).all_reasons()

@@ -15,7 +15,7 @@ from curate.accounting.ledger import SAMPLES
 from curate.accounting.samples import HEAD, PER_REASON, TAIL, WHOLE, Samples, edit_excerpt, excerpt, excerpt_of
 from curate.recipes.recipe import Outputs
 from tests.curate.corpus import run_on, sentence, write_lines
-from transforms.gopher import GopherQuality
+from transforms.gopher_rules import GopherQuality
 
 PLACE = {"uri": "a", "place": "stored", "offset": 0, "length": 1, "part": 0}
 

@@ -27,17 +27,17 @@ from hypothesis import strategies as st
 import transforms
 from curate.configuration import describe
 from tests.transforms.documents import batch_of
-from transforms.add_columns import AddColumns
+from transforms.added_columns import AddColumns
 from transforms.benchmark_items import Benchmark
-from transforms.c4 import C4Documents, C4Lines, MC4Paragraphs
+from transforms.c4_rules import C4Documents, C4Lines, MC4Paragraphs
 from transforms.code_rules import CodeQuality, GeneratedCode
 from transforms.contamination import Decontaminate
 from transforms.count_by import CountBy
 from transforms.datatrove_steps import Datatrove
 from transforms.extraction import ExtractText
-from transforms.fineweb import FineWebQuality
+from transforms.fineweb_rules import FineWebQuality
 from transforms.fitted_filter import FittedFilter
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.gopher_stop_words import GERMAN
 from transforms.language import Language
 from transforms.language_model import default_model
@@ -47,7 +47,7 @@ from transforms.outcome import DROPPED, EDITS, Outcome, Transform, canonical_jso
 from transforms.paragraph_language import CutOtherLanguages, MainLanguageShare, ParagraphLanguages
 from transforms.pii import MaskPII
 from transforms.quality import Level, Quality, ScoreAtLeast, score_field
-from transforms.refinedweb import RefinedWebLines
+from transforms.refinedweb_rules import RefinedWebLines
 from transforms.sample import Sample
 from transforms.schema import NOT_CHECKED, OPTOUT, records
 from transforms.switch import Switch

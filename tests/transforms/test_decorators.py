@@ -7,7 +7,7 @@ import pytest
 
 from curate.configuration import describe
 from tests.transforms.documents import batch_of
-from transforms.add_columns import AddColumns
+from transforms.added_columns import AddColumns
 from transforms.decorators import add_columns, edit_text, keep_if
 from transforms.user_function import EditText, KeepIf, UserFunctionError
 

@@ -6,7 +6,7 @@ import pytest
 from tests.transforms.documents import batch_of
 from transforms import sharing
 from transforms.findings import Findings
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.normalise import NormalizeText
 from transforms.outcome import Outcome, Transform
 from transforms.predicates import field

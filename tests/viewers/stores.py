@@ -10,7 +10,7 @@ from typing import Any
 
 from curate import Column, Outputs, deduplicate, field, read_jsonl
 from curate.run import Result, run
-from transforms.gopher import GopherQuality
+from transforms.gopher_rules import GopherQuality
 from transforms.minhash import MinHash
 from transforms.pii import MaskPII
 from transforms.user_function import EditText

@@ -7,7 +7,7 @@ from typing import Any
 
 from curate.accounting.samples import PER_REASON
 from transforms.contamination import VERDICTS
-from transforms.exact import decimal_text, exact
+from transforms.exact_numbers import decimal_text, exact
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
 from viewers.contamination import Guard, checked_documents, guards_of, hits_of, is_guard, unchecked_sources
 from viewers.finding_card import finding_card

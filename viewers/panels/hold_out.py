@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from curate.holdout.apply import EQUAL, HELD_OUT, NEAR
-from transforms.exact import decimal_text
+from transforms.exact_numbers import decimal_text
 from viewers.budget import ROWS
 from viewers.flows import Flow, flow_of
 from viewers.loading import Report, StageView

@@ -13,7 +13,7 @@ from curate.isolation.limits import Limits
 from curate.store import Store
 from tests.curate.isolation.poison import KEY, Poison
 from transforms.extraction import ExtractText
-from transforms.gopher import GopherQuality
+from transforms.gopher_rules import GopherQuality
 from transforms.language import Language
 from transforms.outcome import Outcome
 from transforms.schema import NOT_CHECKED, records

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from transforms.eight_bytes import first_flag, flag_equal, load
-from transforms.exact import Number, exact
+from transforms.exact_numbers import Number, exact
 from transforms.filters import Filter, Measure, at_least, at_most, rule
 from transforms.findings import Findings
 from transforms.kernels import kernel

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from transforms.exact import Number, exact
+from transforms.exact_numbers import Number, exact
 from transforms.filters import Measure, at_most, rule
 from transforms.findings import Findings
 from transforms.kernels import kernel

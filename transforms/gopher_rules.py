@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from transforms.counts import count_distinct, count_lines, count_words, hash_list
-from transforms.exact import Integers, Number, exact
+from transforms.exact_numbers import Integers, Number, exact
 from transforms.filters import Filter, Measure, at_least, at_most, rule
 from transforms.findings import Findings
 from transforms.gopher_stop_words import ENGLISH

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.exact import decimal_text, exact, product
+from transforms.exact_numbers import decimal_text, exact, product
 
 
 @pytest.mark.parametrize(

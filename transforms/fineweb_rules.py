@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from transforms.exact import Number, exact
+from transforms.exact_numbers import Number, exact
 from transforms.filters import Filter, Measure, at_least, at_most, rule
 from transforms.findings import Findings
 from transforms.kernels import kernel

@@ -7,7 +7,7 @@ import pytest
 
 from tests.transforms.documents import batch_of, kept_texts, reasons
 from transforms.filters import Filter, Measure
-from transforms.gopher import GopherQuality, GopherRepetition
+from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.gopher_stop_words import ENGLISH, GERMAN
 
 SENTENCES = (

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.filter_parity import edge_cases, ours
 from benchmarks.plain_filters import plain_fineweb
 from tests.transforms.documents import batch_of, reasons
-from transforms.fineweb import FineWebQuality
+from transforms.fineweb_rules import FineWebQuality
 
 LINE = "The boats came in with the tide, and the gates were opened"
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.transforms.documents import batch_of, kept_texts, reasons
-from transforms.refinedweb import COUNTED, RefinedWebLines
+from transforms.refinedweb_rules import COUNTED, RefinedWebLines
 
 PROSE = "The boats came in with the tide, and the gates were opened to all who would pass.\n" * 9
 ALL = RefinedWebLines(max_removed_words=None)

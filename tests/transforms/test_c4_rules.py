@@ -5,7 +5,7 @@ import pytest
 from benchmarks.filter_parity import edge_cases, ours, same
 from benchmarks.plain_filters import plain_c4, plain_mc4
 from tests.transforms.documents import batch_of, kept_texts, reasons
-from transforms.c4 import C4Documents, C4Lines, MC4Paragraphs
+from transforms.c4_rules import C4Documents, C4Lines, MC4Paragraphs
 from transforms.marks import SENTENCE_ENDS
 from transforms.outcome import Outcome
 
