@@ -2,8 +2,8 @@
 
 A cache is an immutable sequence of documents (`len`, `[i]`, iteration), and an array of tokens in which they lie one
 after the other. Opening looks at the name and size of every file and reads no tokens. Cost: a window of 4,096 tokens
-0.1-0.3 ms alone, 0.05-0.1 ms in a batch of 32 (`python -m benchmarks.windows`); memory: the pool, and 8 bytes per
-document once borders are asked for.
+0.03-0.05 ms from a local folder (`python -m benchmarks.windows`), from a bucket its round trip; memory: the pools, and
+8 bytes per document once borders are asked for.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from curate.caches.arrays import StoredArray, open_array, reading_context
 from curate.caches.check import problems_of
 from curate.caches.description import Description, check_files, read_description
 from curate.caches.errors import OtherTokenizerError
+from curate.caches.local_shards import LocalArray
 from curate.store import Store
 from transforms.tokens import Tokenizer
 
-POOL: Final = 32 << 20
-"""Default size of the pool of shard indices and chunks of a cache."""
+POOL: Final = 2 << 20
+"""Default size of the pool of unpacked chunks of each array: a mixture has hundreds of caches open."""
 
 Tokens = npt.NDArray[Any]
 
@@ -40,7 +41,7 @@ class TokenCache:
     def __init__(self, store: Store, description: Description, pool: int = POOL) -> None:
         """Wrap a cache whose files were checked; use `TokenCache.open`."""
         self.store, self.description = store, description
-        self._context = reading_context(pool)
+        self._pool = pool
 
     @classmethod
     def open(
@@ -56,7 +57,7 @@ class TokenCache:
             folder: the folder that holds its `cache.json`: a path, a URL, or a store (`Store.within`).
             tokenizer: what it must have been made with; encodes the canary again.
             digest: the content digest that it must have.
-            pool: bytes kept of shard indices and chunks.
+            pool: bytes kept of unpacked chunks, for each array (and of shard indices, in a bucket).
 
         Raises:
             CutShortError: a file is missing or has another size than written.
@@ -188,12 +189,16 @@ class TokenCache:
             raise IndexError(f"{what} {start} to {stop} of the cache {self.name!r}, which has {length:,} {what}")
 
     @cached_property
-    def _arrays(self) -> dict[str, StoredArray]:
+    def _arrays(self) -> dict[str, StoredArray | LocalArray]:
         return {}
 
-    def _array(self, name: str) -> StoredArray:
+    def _array(self, name: str) -> StoredArray | LocalArray:
         if name not in self._arrays:
-            self._arrays[name] = open_array(self.store, self.description.array(name), self._context)
+            spec = self.description.array(name)
+            if self.store.is_remote:
+                self._arrays[name] = open_array(self.store, spec, reading_context(self._pool))
+            else:
+                self._arrays[name] = LocalArray(spec, self.store.path(name), self._pool)
         return self._arrays[name]
 
     def __repr__(self) -> str:

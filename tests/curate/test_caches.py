@@ -207,13 +207,13 @@ def test_flipped_chunk_is_told_apart(copy: Path) -> None:
     shard.write_bytes(content)
     damaged = TokenCache.open(copy)
     assert len(damaged.read(300, 400)) == 100  # another shard
-    with pytest.raises(DamagedCacheError, match=r"tokens is damaged \(rows 0 to 10: .*Copy the cache again"):
+    with pytest.raises(DamagedCacheError, match=r"tokens/c/0 is damaged \(inner chunk 0 has .*Copy the cache again"):
         damaged.read(0, 10)
     assert any("tokens/c/0 has the digest" in problem for problem in damaged.verify())
     content[10] ^= 4
     content[-6] ^= 1  # in the index
     shard.write_bytes(content)
-    with pytest.raises(DamagedCacheError, match="tokens is damaged"):
+    with pytest.raises(DamagedCacheError, match=r"tokens/c/0 is damaged \(its index"):
         TokenCache.open(copy).read_windows([0], 10)
 
 
