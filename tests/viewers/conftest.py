@@ -58,3 +58,9 @@ def browser() -> Iterator[Browser]:
         pytest.skip("no Chromium on PATH")
     with Browser(program) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def graded_page(graded: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "graded.html"
+    return write_report(Store(graded.root), graded.folder, path)

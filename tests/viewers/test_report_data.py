@@ -5,13 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from curate.digests import digest_bytes
@@ -85,31 +82,6 @@ def test_json_names_the_result_its_checks_and_facts(made: Made, page: Path) -> N
         assert any(row[0].endswith(check["verdict"]) and row[1].endswith(f" {check['id']}") for row in checks["rows"])
     quoted = root.one("footer", **{"class": "colophon"}).all("code")[-1].text
     assert quoted == digest_bytes(page.with_suffix(".json").read_bytes())
-
-
-def test_json_equals_what_an_independent_query_finds_in_the_parquet(made: Made, page: Path) -> None:
-    found = {table["caption"]: table for panel in values(page)["panels"] for table in panel["tables"]}
-    (docs,) = made.result.outputs.values()
-    kept = pa.Table.from_batches(docs.batches(["source", "licence", "text"]))
-    kept = kept.append_column("characters", pc.utf8_length(kept["text"]))
-    told = {(row[0], row[1]): [row[3], row[5]] for row in found["Licences of docs <&>"]["rows"]}
-    groups = (
-        kept.group_by(["source", "licence"]).aggregate([("characters", "count"), ("characters", "sum")]).to_pylist()
-    )
-    assert told == {(g["source"], g["licence"]): [g["characters_count"], g["characters_sum"]] for g in groups}
-    totals = values(page)["totals"]
-    assert [totals["documents"], totals["characters"]] == [kept.num_rows, pc.sum(kept["characters"]).as_py()]
-    for source in ('crawl"><script>', "shelf"):
-        went = Counter(
-            row["reason"]
-            for stage in made.result.stages
-            for batch in stage.ledger()
-            for row in batch.to_pylist()
-            if row["source"] == source and row["kind"] == "dropped"
-        )
-        reading = found[f"Records, refusals and gaps of {source}"]["rows"]
-        refused = {row[1]: row[2] for row in reading if row[0] == "Records refused"}
-        assert refused | {row[0]: row[2] for row in found[f"Why documents of {source} go"]["rows"]} == went
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "=1+2", "@x\u0301" * 4000, "𝕏" * 300])
