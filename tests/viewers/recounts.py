@@ -504,6 +504,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
         "Stages", stages, {"Made from": TEXT, "Content digest": "of logical values: curate verify counts it again"}
     ),
     NotRecounted("Versions", TEXT),
+    NotRecounted(".*, by size of hosts", "needs the addresses of what was dropped, which the ledger does not keep"),
     NotRecounted("Templates, left out of every comparison", f"{NO_ROWS}; the tests of templates count them by force"),
     NotRecounted("What the classifier is worth|Calibration|Features that tell most|Levels of .*", CARD),
     NotRecounted("Topics, of the documents looked at", CARD),

@@ -60,7 +60,7 @@ def captions() -> list[str]:
 def test_recount_each_table_in_the_code_has_a_query_or_a_reason() -> None:
     found = captions()
     assert len(found) > 30
-    assert [caption for caption in found if caption != "x" and recount_of(caption) is None] == []
+    assert [caption for caption in found if caption not in ("x", "x, by x") and recount_of(caption) is None] == []
 
 
 def test_recount_equals_report(both: tuple[Books, dict[str, Any]]) -> None:
