@@ -15,7 +15,7 @@ SAMPLE_BYTES: Final = 700_000
 DUPLICATE_BYTES: Final = 150_000
 """HTML of the sample pairs of one page."""
 
-SOURCE_BYTES: Final = 500_000
+SOURCE_BYTES: Final = 1_200_000
 """HTML of the sections of single sources."""
 
 LINEAGE_BYTES: Final = 300_000
@@ -23,6 +23,9 @@ LINEAGE_BYTES: Final = 300_000
 
 ROWS: Final = 60
 """Rows of a table whose length follows the data."""
+
+LONG_ROWS: Final = 300
+"""Rows of a table with one for each cell of a mixture, or for each reason of a source: 200 of either are shown."""
 
 
 def fitting(items: Sequence[Item], render: Callable[[Item], Markup], limit: int) -> list[Markup]:

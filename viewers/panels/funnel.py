@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from viewers.bars import Bar, Segment, chart
-from viewers.budget import ROWS, SOURCE_BYTES, fitting
+from viewers.budget import LONG_ROWS, ROWS, SOURCE_BYTES, fitting
 from viewers.flows import KINDS, Flow, Lost, Reading, Step, flows_of, place_name
 from viewers.identities import identity_line
 from viewers.loading import Report
@@ -231,7 +231,7 @@ def _drops(source: str, flows: Sequence[Flow]) -> Markup | None:
             share(drop.documents, came),
             grouped(drop.characters),
         ]
-        for came, drop in found[:ROWS]
+        for came, drop in found[:LONG_ROWS]
     ]
     columns = ("Reason", "Transform", "Documents", "of its input", "Characters")
     built = table(f"Why documents of {shortened(source)} go", Mark.EXACT, columns, rows, frozenset({"Transform"}))

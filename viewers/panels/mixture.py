@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mixtures.plan import Plan
-from viewers.budget import ROWS
+from viewers.budget import LONG_ROWS, ROWS
 from viewers.curves import Stretch, strip
 from viewers.identities import identity_line
 from viewers.loading import Report
@@ -28,9 +28,9 @@ def mixture(report: Report) -> Panel | None:
     body = join(
         [
             _opening(plan),
-            _picture(phases[:ROWS], order[:ROWS]),
-            _table(plan, phases[:ROWS], order[:ROWS]),
-            left_out(max(len(order) - ROWS, 0), "components"),
+            _picture(phases[:ROWS], order[:LONG_ROWS]),
+            _table(plan, phases[:ROWS], order[:LONG_ROWS]),
+            left_out(max(len(order) - LONG_ROWS, 0), "components"),
             left_out(max(len(phases) - ROWS, 0), "phases"),
             _sums(plan, phases),
             _facts(report, plan),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from viewers.budget import ROWS
+from viewers.budget import LONG_ROWS, ROWS
 from viewers.loading import ProductView, Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, fixed, grouped, rounded
@@ -32,7 +32,7 @@ def _caches(cells: Sequence[CellView]) -> Markup:
     groups, shown = [], 0
     for output in outputs:
         mine = [cell for cell in cells if cell.output == output]
-        rows = [_row(cell) for cell in mine[: max(ROWS - shown, 0)]]
+        rows = [_row(cell) for cell in mine[: max(LONG_ROWS - shown, 0)]]
         shown += len(rows)
         if rows:
             groups.append(Group(shortened(output), [*rows, _total(mine)] if len(mine) > 1 else rows))
