@@ -1,8 +1,8 @@
 """The labels of character encodings, as the web uses them (WHATWG Encoding Standard, section 4.2).
 
 A label names what pages carry it in fact, not what it says: "iso-8859-1" and "ascii" are windows-1252, "gb2312" is
-gbk, which gb18030 reads. The codecs are Python's; a second one is tried where the first leaves replacement
-characters (rows of vendor characters that JIS X 0213 has and JIS X 0208 has not).
+gbk, which gb18030 reads. Beside the labels of the standard there are those that Python and databases write, and UTF-32,
+HZ and ISO-2022-KR, which browsers refuse for their dangers to scripts.
 """
 
 from __future__ import annotations
@@ -48,13 +48,16 @@ gbk | gb18030 | chinese csgb2312 csiso58gb231280 gb2312 gb_2312 gb_2312-80 gbk i
 gb18030 | gb18030 | gb18030
 hz-gb-2312 | hz | hz-gb-2312 hz
 big5 | big5hkscs | big5 big5-hkscs cn-big5 csbig5 x-x-big5 cp950
-euc-jp | euc_jp euc_jis_2004 | cseucpkdfmtjapanese euc-jp x-euc-jp euc_jp
-iso-2022-jp | iso2022_jp iso2022_jp_2004 | csiso2022jp iso-2022-jp
+euc-jp | euc_jp | cseucpkdfmtjapanese euc-jp x-euc-jp euc_jp
+iso-2022-jp | iso2022_jp | csiso2022jp iso-2022-jp
 shift_jis | cp932 | csshiftjis ms932 ms_kanji shift-jis shift_jis sjis windows-31j x-sjis cp932
 euc-kr | cp949 | cseuckr csksc56011987 euc-kr euc_kr iso-ir-149 korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601
 euc-kr | cp949 | windows-949 cp949 uhc
+iso-2022-kr | iso2022_kr | csiso2022kr iso-2022-kr
 utf-16be | utf_16_be | unicodefffe utf-16be
 utf-16le | utf_16_le | csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le
+utf-32be | utf_32_be | utf-32be
+utf-32le | utf_32_le | utf-32 utf-32le
 """
 
 
@@ -63,13 +66,13 @@ def _labels() -> dict[str, str]:
     return {label: name.strip() for name, _, labels in rows for label in labels.split()}
 
 
-def _codecs() -> dict[str, tuple[str, ...]]:
+def _codecs() -> dict[str, str]:
     rows = (line.split("|") for line in _TABLE.strip().splitlines())
-    return {name.strip(): tuple(codecs.split()) for name, codecs, _ in rows}
+    return {name.strip(): codec.strip() for name, codec, _ in rows}
 
 
 ENCODINGS: Final = _labels()
 """Label in lower case -> name of the encoding."""
 
 CODECS: Final = _codecs()
-"""Name of an encoding -> Python's codecs for it, in the order in which they are tried."""
+"""Name of an encoding -> Python's codec that `transforms.web_codecs` decodes it with."""

@@ -17,6 +17,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any, ClassVar, Final, Literal, Protocol
 
@@ -35,8 +36,10 @@ HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 _CONTROLS: Final = bytes(point for point in range(32) if point not in (9, 10, 12, 13))
+_MORE_CONTROLS: Final = re.compile("[\x80-\x84\x86-\x9f]")
 _BLANKS: Final = " \t\n\r\f\v\u00a0\u3000\ufeff\ufffd"
 _ENCODING: Final = pa.field("encoding", pa.large_string())
+_CONFIDENCE: Final = pa.field("decode_confidence", pa.decimal128(5, 4))
 _URL: Final = pa.field("url", pa.large_string())
 _SIGNALS: Final = pa.field("optout_signals", pa.large_string())
 
@@ -86,7 +89,7 @@ class ExtractText:
     max_nesting: int = 1_000_000
     max_undecodable: int = 50
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     libraries: ClassVar[tuple[str, ...]] = ("justext", "lxml", "lxml_html_clean", "resiliparse", "trafilatura")
     isolated: ClassVar[bool] = True
 
@@ -100,14 +103,19 @@ class ExtractText:
             raise ValueError(f"include={self.include!r}: {sorted(unknown)} is neither comments nor tables")
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the documents' schema: base columns, `encoding`, `url`, `optout_signals`, further ones, `extra`.
+        """Return the documents' schema.
+
+        After the base columns come `encoding`, `decode_confidence` (0.0000 to 1.0000, see `Decoded`), `url`,
+        `optout_signals`, further ones, `extra`.
 
         Raises:
             SchemaError: a column of raw records is missing or has another type.
         """
         require(schema, "ExtractText", **{field.name: field.type for field in PAYLOAD})
-        known = {*BASE.names, *PAYLOAD.names, _ENCODING.name, _SIGNALS.name, EXTRA.name}
-        return documents(_ENCODING, _URL, _SIGNALS, *(field for field in schema if field.name not in known))
+        known = {*BASE.names, *PAYLOAD.names, _ENCODING.name, _CONFIDENCE.name, _SIGNALS.name, EXTRA.name}
+        return documents(
+            _ENCODING, _CONFIDENCE, _URL, _SIGNALS, *(field for field in schema if field.name not in known)
+        )
 
     def ready(self) -> None:
         """Extract a small page: loading the extractor and the kernels takes longer than most pages do."""
@@ -164,6 +172,7 @@ class ExtractText:
             **_optout(row, page_signals(decoded.text) if is_html else None, media_type),
             "text": text,
             "encoding": decoded.encoding,
+            "decode_confidence": Decimal(decoded.confidence).scaleb(-4),
             "licence": licence or row["licence"],
             "licence_basis": "page" if licence else row["licence_basis"],
         }
@@ -177,6 +186,7 @@ class ExtractText:
 
     def _undecodable(self, key: bytes, decoded: Decoded, content: bytes) -> Row | None:
         bad, size = decoded.replaced + len(content) - len(content.translate(None, _CONTROLS)), len(decoded.text)
+        bad += 0 if len(content) == size else len(_MORE_CONTROLS.findall(decoded.text))
         if 1000 * bad <= self.max_undecodable * size:
             return None
         threshold, evidence = f"≤ {self.max_undecodable} / 1000", {"encoding": decoded.encoding}
@@ -295,5 +305,5 @@ def _by_resiliparse(html: str, settings: ExtractText) -> str:
 
 
 _EXTRACTORS: Final[dict[str, _Extractor]] = {"trafilatura": _by_trafilatura, "resiliparse": _by_resiliparse}
-_WRITTEN: Final = ("text", "encoding", "licence", "licence_basis", "optout", "optout_signals")
+_WRITTEN: Final = ("text", "encoding", "decode_confidence", "licence", "licence_basis", "optout", "optout_signals")
 _READ: Final = ["id", "licence", "licence_basis", "optout", *PAYLOAD.names]

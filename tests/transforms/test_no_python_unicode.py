@@ -15,7 +15,6 @@ CLASSES = ("\\w", "\\W", "\\d", "\\D", "\\s", "\\S", "\\b", "\\B")
 OURS = {"encoding_labels.py", "page_licence.py"}
 """Modules that split constants of their own, in ASCII, when they are imported."""
 LABELS = {
-    "(detect_encoding(payload) or '').replace('_', '-').lower()",
     "(found[1] or found[2]).decode('ascii').lower()",
     "terms.upper()",
     "port.upper()",
