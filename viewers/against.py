@@ -1,8 +1,8 @@
 """Two results side by side: in the panels of the report, what differs between their tables.
 
 Made from what `report.json` says of either, so one of them may be somebody else's page. Invariants as on a report: the
-same two results give the same bytes, nothing is loaded, no script, every text escaped; each table is a link and stands
-in the values beside the page too. Pictures and samples are not compared.
+same two results give the same bytes, nothing is loaded, no script but our own, every text escaped; each
+table is a link and stands in the values beside the page too. Pictures and samples are not compared.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from curate.store import json_line, self_digested
+from viewers.finder import finder, said
 from viewers.frame import document
 from viewers.markup import Child, Markup, element, join
 from viewers.matching import Change, by_name, changes
 from viewers.numbers import MINUS, THIN, counted, grouped, share
 from viewers.panels.panel import Panel
 from viewers.report_data import FORMAT
+from viewers.scripts import script
 from viewers.table_data import Value, json_of
 from viewers.tables import Group, Mark, code, left_out, paragraphs, table
 from viewers.visible import plain, shortened
@@ -31,8 +33,8 @@ CUT: Final = (
     "To stay small the reports leave out some of this panel: what is said to be on one side only may be on both."
 )
 FOOTER: Final = (
-    "Pictures and samples are not compared. Made by curate from the values of two reports. This file loads nothing and "
-    "runs no script."
+    "Pictures and samples are not compared. Made by curate from the values of two reports. This file loads nothing; "
+    "its own script searches and sorts."
 )
 _ANCHOR: Final = re.compile("[a-z][a-z-]{0,40}")
 _SHARE: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]))?%")
@@ -56,6 +58,8 @@ def compare(here: Data, there: Data) -> tuple[bytes, bytes]:
         _header(here, there),
         element("div", _contents(panels), element("main", *(p.markup() for p in panels), id="report"), class_="page"),
         element("footer", element("p", FOOTER), class_="colophon"),
+        said(),
+        source=script(),
     )
     return page.encode(), json_line(self_digested(about))
 
@@ -77,7 +81,8 @@ def _header(here: Data, there: Data) -> Markup:
 
 def _contents(panels: Sequence[Panel]) -> Markup:
     items = [element("li", element("a", panel.title, href=f"#{panel.anchor}")) for panel in panels]
-    return element("nav", element("h2", "Contents", id="contents"), element("ol", *items), aria_labelledby="contents")
+    title = element("h2", "Contents", id="contents", tabindex="-1")
+    return element("nav", finder(), title, element("ol", *items), aria_labelledby="contents")
 
 
 def _overview(here: Data, there: Data) -> Panel:

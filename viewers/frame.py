@@ -1,24 +1,33 @@
-"""The frame of every page: its head with a policy that admits our own style and nothing else, and how it is written."""
+"""The frame of every page: its head with a policy that admits our own style and script, and how it is written."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+from base64 import b64encode
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from viewers.markup import Markup, element, stylesheet
+from viewers.markup import Markup, element, own_script, stylesheet
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""Content security policy of a page: our own style and nothing else."""
+"""Content security policy of a page without script: our own style and nothing else."""
 
 
-def document(title: str, *body: Markup) -> str:
-    """Return a whole page."""
+def policy(source: str) -> str:
+    """Return the content security policy of a page with the script `source`: that script, by its hash, and no other."""
+    admitted = b64encode(hashlib.sha256(source.encode()).digest()).decode()
+    return f"{POLICY}; script-src 'sha256-{admitted}'" if source else POLICY
+
+
+def document(title: str, *body: Markup, source: str = "") -> str:
+    """Return a whole page that ends with the script `source`, if there is one."""
+    end = own_script(source) if source else None
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", http_equiv="Content-Security-Policy", content=policy(source)),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="referrer", content="no-referrer"),
@@ -26,7 +35,7 @@ def document(title: str, *body: Markup) -> str:
         element("title", title),
         stylesheet((files("viewers") / "report.css").read_text("utf-8")),
     )
-    return "<!DOCTYPE html>\n" + element("html", head, element("body", *body), lang="en").html + "\n"
+    return "<!DOCTYPE html>\n" + element("html", head, element("body", *body, end), lang="en").html + "\n"
 
 
 def write_whole(path: Path, content: bytes) -> None:

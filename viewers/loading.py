@@ -1,8 +1,8 @@
 """What a report shows, read once from a committed result through curate's public readers.
 
 Nothing here opens the documents or tokens themselves: manifests, statistics, samples, lists of shards, descriptions of
-caches and the plan are enough; of caches the text digests are compared (`viewers.tokens`). Memory: the samples, one row
-a shard while it is counted, and 16 bytes per tokenized document.
+caches and the plan are enough; of caches the text digests are compared (`viewers.tokens`) and borders between documents
+read (`viewers.reads`). Memory: the samples, one row a shard while it is counted, and 24 bytes per tokenized document.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from curate.receipts import read_manifest
 from curate.run import Result, open_result
 from curate.store import Store
 from mixtures.plan import Plan
+from viewers.reads import Reads, reads_of
 from viewers.runs import RunView, load_run
-from viewers.tokens import CellView, Meeting, cells_of, meeting_of
+from viewers.tokens import TRAINING, CellView, Meeting, cells_of, meeting_of
 from viewers.visible import shortened
 
 
@@ -124,7 +125,8 @@ class Report:
     `outputs` are the datasets that the recipe names, or, where it names none, those that its caches are made of.
     `products` are its tokenizers and caches, `cells` the caches of its outputs, `meeting` says whether these share
     texts; `plan` and `batches` (name → digest) are those of its mixture; `runs` are training runs given beside it;
-    `compactions` counts the stages that only joined shards, which are left out of `stages`.
+    `compactions` counts the stages that only joined shards, which are left out of `stages`; `reads` are the documents
+    that steps of the plan read.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Report:
     batches: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[RunView, ...] = ()
     compactions: int = 0
+    reads: Reads | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -177,6 +180,7 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
         if (dataset.name, dataset.key) not in made_of
     }
     named = manifest["plan"] or {"batches": {}}
+    plan = None if result.plan is None else Plan.load(store.local(f"{folder}/plan.json"), result.plan)
     return Report(
         manifest["name"],
         manifest["key"],
@@ -191,10 +195,11 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
             for cell in cells_of(name, caches)
         ),
         meeting_of(result.caches),
-        None if result.plan is None else Plan.load(store.local(f"{folder}/plan.json"), result.plan),
+        plan,
         named["batches"],
         tuple(load_run(run) for run in runs),
         len(made_of),
+        None if plan is None else reads_of(plan, result.caches[TRAINING].open()),
     )
 
 

@@ -1,9 +1,9 @@
 """A small HTML builder that escapes by default: a string is text, only `Markup` is HTML.
 
 Invariants: text and attribute values are escaped, quotes too, and hidden characters are made visible
-(`viewers.visible`); there are no scripts, event handlers, style attributes or foreign addresses, because the builder
-refuses to make them. What HTML says as values (`viewers.table_data`) stays with it, wherever it is put. Cost: linear in
-the page.
+(`viewers.visible`); there are no event handlers, style attributes or foreign addresses, and no script but our own,
+because the builder refuses to make them. What HTML says as values (`viewers.table_data`) stays with it, wherever it is
+put. Cost: linear in the page.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from viewers.table_data import MEDIA_TYPE, Datum
+from viewers.table_data import JSON_TYPE, MEDIA_TYPE, Datum
 from viewers.visible import HIDDEN, code_points, plain
 
-VOID: Final = frozenset({"br", "col", "hr", "link", "meta"})
+VOID: Final = frozenset({"br", "col", "hr", "input", "link", "meta"})
 REFUSED: Final = frozenset({"base", "embed", "form", "iframe", "object", "script", "style"})
 INSIDE: Final = re.compile(
-    rf"#.*|data:,|{re.escape(MEDIA_TYPE)}[\w.~%,:;()/=+-]*|(?:\.\./)*(?:[\w.~%-]+/)*report\.html", re.ASCII | re.DOTALL
+    rf"#.*|data:,|{re.escape(MEDIA_TYPE)}[\w.~%,:;()/=+-]*|{re.escape(JSON_TYPE)}[\w/+=]*|"
+    r"(?:\.\./)*(?:[\w.~%-]+/)*report\.html",
+    re.ASCII | re.DOTALL,
 )
-"""Addresses that a page may hold: places in it, tables that it holds itself, and report pages near it."""
+"""Addresses that a page may hold: places in it, tables and plans that it holds itself, and report pages near it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,17 @@ def stylesheet(css: str) -> Markup:
     if "</" in css or "url(" in css or "@import" in css:
         raise ValueError("a style sheet may hold no markup and no address")
     return Markup(f"<style>{css}</style>")
+
+
+def own_script(source: str) -> Markup:
+    """Return a script element with our own `source`, which holds nothing from data.
+
+    Raises:
+        ValueError: `source` could end the element, or open a comment in which its end is not seen.
+    """
+    if "</" in source or "<!--" in source:
+        raise ValueError("a script may hold no markup")
+    return Markup(f"<script>{source}</script>")
 
 
 def _html(child: Markup | str) -> str:

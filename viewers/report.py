@@ -1,9 +1,10 @@
 """The composition report: one offline HTML file about a committed result, from manifests and statistics alone.
 
-Invariants: the same store gives the same bytes (no clock, host or path); every string from data is text; no script, no
-request; every table as values too, in `report.json` and behind a link; under 2 MB, because samples, sources and stages
-have budgets of bytes and tables a limit of rows, and what is left out is counted. Memory and time follow the numbers of
-stages, sources and reasons, not of documents.
+Invariants: the same store gives the same bytes (no clock, host or path); every string from data is text; no request, no
+script but our own, without which everything is there, too (`viewers.scripts`); every table as values too, in
+`report.json` and behind a link; under 3 MB, because samples, sources and stages have budgets of bytes and tables a
+limit of rows, and what is left out is counted. Memory and time follow the numbers of stages, sources and reasons, not
+of documents.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final
 from curate.digests import digest_bytes
 from curate.store import Store
 from viewers.checks import check_report
+from viewers.finder import finder, said
 from viewers.frame import document, write_whole
 from viewers.loading import Report, load_report
 from viewers.markup import Child, Markup, element
@@ -32,11 +34,13 @@ from viewers.panels.personal import personal
 from viewers.panels.rights import rights
 from viewers.panels.samples import samples
 from viewers.panels.scores import scores
+from viewers.panels.steps import steps
 from viewers.panels.tokens import tokens
 from viewers.panels.topics import topics
 from viewers.panels.verdicts import verdicts
 from viewers.panels.who_loses import who_loses
 from viewers.report_data import report_json
+from viewers.scripts import script
 from viewers.tables import MEANINGS, Mark, code, mark
 from viewers.verdict import Check
 from viewers.visible import shortened
@@ -57,6 +61,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     hold_out,
     tokens,
     loss,
+    steps,
     lineage,
 )
 """What the report shows, in the order of what decides trust; a panel is None where it has no subject."""
@@ -101,6 +106,8 @@ def compose(report: Report) -> Composed:
         _header(report),
         element("div", _contents(panels), element("main", *(p.markup() for p in panels), id="report"), class_="page"),
         _footer(digest_bytes(data)),
+        said(),
+        source=script(),
     )
     return Composed(page.encode(), data, checks)
 
@@ -130,7 +137,8 @@ def _contents(panels: Sequence[Panel]) -> Markup:
     marks.append(element("li", "Characters are Unicode code points."))
     return element(
         "nav",
-        element("h2", "Contents", id="contents"),
+        finder(),
+        element("h2", "Contents", id="contents", tabindex="-1"),
         element("ol", *items),
         element("h2", "How to read a number"),
         element("ul", *marks, class_="marks"),
@@ -141,7 +149,8 @@ def _contents(panels: Sequence[Panel]) -> Markup:
 def _footer(data: str) -> Markup:
     sentence = (
         "Made by curate from manifests and statistics, without a second pass over the documents. This file loads "
-        "nothing, runs no script and holds no links that lead out of it: each table is in its own link, as CSV."
+        "nothing and holds no links that lead out of it: each table is in its own link, as CSV. Its own script "
+        "searches, sorts, copies and works out steps; all else is here without it."
     )
     beside: list[Child] = ["The same values stand beside this page in ", code("report.json"), ", BLAKE3 ", code(data)]
     return element("footer", element("p", sentence), element("p", *beside, "."), class_="colophon")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -22,6 +23,7 @@ GROUP: Final = "group"
 """The first column of a table whose rows stand under headings: the heading."""
 
 MEDIA_TYPE: Final = "data:text/csv;charset=utf-8,"
+JSON_TYPE: Final = "data:application/json;base64,"
 NAME_LENGTH: Final = 60
 
 _TAG: Final = re.compile(r"<[^>]*>")
@@ -66,7 +68,7 @@ class Table:
 
     def address(self) -> str:
         """Return the table as an address that holds it: percent-encoded CSV, so that nothing is asked for."""
-        return MEDIA_TYPE + quote(self.csv(), safe=",:;()/=+")
+        return csv_address(self.csv())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,16 @@ class LeftOut:
 
 Datum = Table | Facts | LeftOut
 """What a piece of a page holds as values."""
+
+
+def csv_address(content: str) -> str:
+    """Return CSV as an address that holds it."""
+    return MEDIA_TYPE + quote(content, safe=",:;()/=+")
+
+
+def json_address(content: bytes) -> str:
+    """Return JSON as an address that holds it."""
+    return JSON_TYPE + b64encode(content).decode()
 
 
 def shown(html: str) -> str:

@@ -65,11 +65,13 @@ def table(
     bodies += [_body(Group(None, plain), styles)] if plain else []
     inner = element("table", element("caption", caption, " ", mark(kind)), head, *bodies)
     data = _values(caption, kind, columns, rows, styles)
-    link = element("a", "CSV", href=data.address(), download=f"{data.name}.csv", aria_label=f"CSV: {caption}")
+    csv = element("a", "CSV", href=data.address(), download=f"{data.name}.csv", aria_label=f"CSV: {caption}")
+    link = element("a", "Link", href=f"#table-{data.name}", aria_label=f"Link to {caption}")
+    place = f"table-{data.name}"
     return join(
         [
-            element("div", inner, class_="scroll", role="region", aria_label=caption, tabindex="0"),
-            Markup(element("p", link, class_="download").html, (data,)),
+            element("div", inner, class_="scroll", role="region", aria_label=caption, tabindex="0", id=place),
+            Markup(element("p", csv, link, class_="download").html, (data,)),
         ]
     )
 

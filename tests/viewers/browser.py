@@ -1,34 +1,19 @@
-"""Chromium over its debugging pipe: file descriptors 3 and 4, messages that end in NUL, standard library only."""
+"""Chromium by Playwright: one for all tests of a session; each page opened in a context of its own."""
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import selectors
 import shutil
-import signal
-import tempfile
-import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
+
+from playwright.sync_api import Page, sync_playwright
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-OPTIONS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-extensions",
-    "--no-first-run",
-    "--remote-debugging-pipe",
-)
-SECONDS = 60.0
+OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic")
+
+Theme = Literal["light", "dark"]
 
 
 def find_chromium() -> str | None:
@@ -36,90 +21,54 @@ def find_chromium() -> str | None:
     return next((path for name in PROGRAMS if (path := shutil.which(name))), None)
 
 
+@dataclass
+class Opened:
+    """A page that was opened: `noise` is what it said on the console or threw, `requests` what it asked for."""
+
+    page: Page
+    noise: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of a JavaScript expression in the page."""
+        return self.page.evaluate(expression)
+
+    @property
+    def overflow(self) -> int:
+        """By how many CSS pixels the page is wider than its window."""
+        return int(self.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
 class Browser:
-    """A running Chromium with one tab; a context manager."""
+    """A running Chromium; a context manager."""
 
     def __init__(self, program: str) -> None:
         self.program = program
-        self.number = 0
-        self.events: list[dict[str, Any]] = []
-        self.rest = b""
 
     def __enter__(self) -> Browser:
-        self.folder = tempfile.mkdtemp()
-        to_browser, self.write = os.pipe()
-        self.read, from_browser = os.pipe()
-        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (to_browser, from_browser)]  # clear of 3 and 4
-        actions = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
-        actions += [(os.POSIX_SPAWN_DUP2, end, number) for end, number in zip(ends, (3, 4), strict=True)]
-        arguments = [self.program, *OPTIONS, f"--user-data-dir={self.folder}", "about:blank"]
-        self.process = os.posix_spawn(self.program, arguments, os.environ, file_actions=actions)
-        for end in (to_browser, from_browser, *ends):
-            os.close(end)
-        try:
-            self._attach()
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
+        self.playwright = sync_playwright().start()
+        self.chromium = self.playwright.chromium.launch(executable_path=self.program, args=list(OPTIONS))
         return self
-
-    def _attach(self) -> None:
-        target = self.call("Target.createTarget", url="about:blank", session=None)["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True, session=None)["sessionId"]
-        for domain in ("Page", "Network", "Runtime", "Log", "Security"):
-            self.call(f"{domain}.enable")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self.write)
-        os.close(self.read)
-        os.kill(self.process, signal.SIGTERM)
-        os.waitpid(self.process, 0)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.chromium.close()
+        self.playwright.stop()
 
-    def call(self, method: str, session: str | None = "", **parameters: Any) -> dict[str, Any]:
-        """Call a method of the protocol and return its result."""
-        self.number += 1
-        message: dict[str, Any] = {"id": self.number, "method": method, "params": parameters}
-        if session is not None:
-            message["sessionId"] = session or self.session
-        os.write(self.write, json.dumps(message).encode() + b"\0")
-        wanted = self.number
-        while True:
-            answer = self._next()
-            if answer.get("id") == wanted:
-                assert "error" not in answer, answer
-                result: dict[str, Any] = answer["result"]
-                return result
-            self.events.append(answer)
-
-    def _next(self) -> dict[str, Any]:
-        deadline = time.monotonic() + SECONDS
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.read, selectors.EVENT_READ)
-            while b"\0" not in self.rest:
-                assert selector.select(max(deadline - time.monotonic(), 0)), "Chromium does not answer"
-                chunk = os.read(self.read, 1 << 16)
-                assert chunk, "Chromium ended"
-                self.rest += chunk
-        message, _, self.rest = self.rest.partition(b"\0")
-        answer: dict[str, Any] = json.loads(message)
-        return answer
-
-    def open(self, path: Path, width: int, theme: str = "light") -> list[dict[str, Any]]:
-        """Open a file in a window of `width` CSS pixels, and return what happened until it was loaded."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
-        self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
-        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._next())
-        self.call("Runtime.evaluate", expression="new Promise(done => setTimeout(done, 200))", awaitPromise=True)
-        return list(self.events)
-
-    def evaluate(self, expression: str) -> Any:
-        """Return the value of a JavaScript expression in the page."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
+    def open(
+        self, path: Path, width: int = 1200, theme: Theme = "light", *, scripts: bool = True, at: str = ""
+    ) -> Opened:
+        """Open a file in a window of `width` CSS pixels at the address `at` ("#rights"); earlier pages are closed."""
+        for context in self.chromium.contexts:
+            context.close()
+        context = self.chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=theme, java_script_enabled=scripts
+        )
+        opened = Opened(context.new_page())
+        opened.page.on("console", lambda message: opened.noise.append(message.text))
+        opened.page.on("pageerror", lambda error: opened.noise.append(str(error)))
+        opened.page.on("dialog", lambda dialog: opened.noise.append(dialog.message))
+        opened.page.on("request", lambda request: opened.requests.append(request.url))
+        opened.page.goto(path.as_uri() + at)
+        return opened

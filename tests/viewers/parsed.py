@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = {"br", "col", "hr", "link", "meta"}
+from viewers.scripts import script
+
+VOID = {"br", "col", "hr", "input", "link", "meta"}
 
 
 @dataclass
@@ -66,9 +68,13 @@ class Page(HTMLParser):
 
 
 def parse(html: str) -> Node:
-    """Return the root of a page."""
+    """Return the root of a page without its script, which must be ours, letter by letter, and the only one."""
     page = Page(html)
     assert not page.comments
+    for body in page.root.all("body"):
+        own = [part for part in body.parts if isinstance(part, Node) and part.tag == "script"]
+        assert [node.text for node in own] in ([], [script()]) and not any(node.attributes for node in own)
+        body.parts = [part for part in body.parts if part not in own]
     return page.root
 
 

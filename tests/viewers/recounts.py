@@ -479,6 +479,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     ),
     Recount("Found in (.*)", leaks, {"Documents left": f"what is left is no row of the ledger: {NO_ROWS}"}),
     Recount("Components by phase", components),
+    NotRecounted("Keys of the orders", "tests/viewers/test_steps.py has the steps that follow from them"),
     NotRecounted("Most unequal of all", "the same rows as the tables filter by filter"),
     NotRecounted("GopherQuality in .*, by what documents are", "scripts of texts that no file keeps"),
     Recount(
@@ -504,6 +505,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
         "Stages", stages, {"Made from": TEXT, "Content digest": "of logical values: curate verify counts it again"}
     ),
     NotRecounted("Versions", TEXT),
+    NotRecounted("What the first step of each phase reads", "tests/viewers/test_steps.py compares every step"),
     NotRecounted(".*, by size of hosts", "needs the addresses of what was dropped, which the ledger does not keep"),
     NotRecounted("Templates, left out of every comparison", f"{NO_ROWS}; the tests of templates count them by force"),
     NotRecounted("What the classifier is worth|Calibration|Features that tell most|Levels of .*", CARD),

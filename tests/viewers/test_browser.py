@@ -1,120 +1,193 @@
-"""The page in a real browser, from file://: silent, without requests, readable at any width and in both themes."""
+"""The page in a real browser, from file://: silent, without requests, readable at any width, in both themes, whole."""
 
 from __future__ import annotations
 
 import csv
-import time
+import re
 from pathlib import Path
-from typing import Any
 
+import axe_core_python  # type: ignore[import-untyped]
+import pypdfium2
 import pytest
 
-from tests.viewers.browser import Browser
-from tests.viewers.parsed import parse
-from tests.viewers.stores import hostile_stage, report
+from tests.viewers.browser import Browser, Opened, Theme
+from tests.viewers.parsed import parse, tables
+from tests.viewers.stores import HOSTILE, hostile_stage, report
 from viewers.report import render
 
 pytestmark = pytest.mark.browser
 
-NOISE = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Page.javascriptDialogOpening")
-CONTRAST = """
-(() => {
-  const parse = colour => colour.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-    .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-  const behind = node => {
-    for (; node; node = node.parentElement) {
-      const colour = parse(getComputedStyle(node).backgroundColor);
-      if (colour.length < 4 || colour[3] > 0) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const low = new Set();
-  for (const node of document.querySelectorAll('main *, header *, nav *')) {
-    if (node.closest('svg') || ![...node.childNodes].some(c => c.nodeType === 3 && c.textContent.trim())) continue;
-    const [a, b] = [light(parse(getComputedStyle(node).color)), light(behind(node))].sort((x, y) => y - x);
-    if ((a + .05) / (b + .05) < 4.5) low.add(node.tagName + '.' + node.className);
-  }
-  return [...low];
-})()
-"""
+AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8")
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+OPEN_ALL = "document.querySelectorAll('details').forEach(d => d.open = true)"
+CELLS = "table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent))"
+NAMED = [*HOSTILE, "\ud800 lone", "x" * 1_000_000, "\u0301" * 10_000, "\u05d0\u05d1 " * 900, "\n" * 3000]
 
 
-def requests(events: list[dict[str, Any]]) -> list[str]:
-    return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+def violations(opened: Opened) -> list[str]:
+    """Return what axe-core objects to: rule and element."""
+    opened.evaluate(AXE)
+    found = opened.evaluate(f"axe.run({{runOnly: {RULES}, resultTypes: ['violations']}}).then(r => r.violations)")
+    return [f"{rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"][:5]]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_page_opened_from_a_file_is_silent_and_asks_for_nothing(browser: Browser, page: Path, theme: str) -> None:
-    events = browser.open(page, 1400, theme)
-    assert [event for event in events if event["method"] in NOISE] == []
-    assert [url for url in requests(events) if not url.startswith("data:")] == [page.as_uri()]
+def focused(opened: Opened) -> str:
+    return str(opened.evaluate("document.activeElement.id || document.activeElement.tagName"))
 
 
-@pytest.mark.parametrize("width", [320, 360, 768, 1400])
-def test_page_any_width_does_not_scroll_sideways(browser: Browser, page: Path, width: int) -> None:
-    browser.open(page, width)
-    browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+@pytest.fixture
+def opened(browser: Browser, token_page: Path) -> Opened:
+    return browser.open(token_page)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_page_text_has_enough_contrast_in_both_themes(browser: Browser, page: Path, theme: str) -> None:
-    browser.open(page, 1000, theme)
-    assert browser.evaluate(CONTRAST) == []
+@pytest.mark.parametrize(("theme", "width"), [("light", 320), ("dark", 1400)])
+@pytest.mark.parametrize("name", ["page", "token_page"])
+def test_page_is_silent_asks_for_nothing_fits_and_is_accessible(
+    browser: Browser, name: str, theme: Theme, width: int, request: pytest.FixtureRequest
+) -> None:
+    path: Path = request.getfixturevalue(name)
+    opened = browser.open(path, width, theme)
+    assert opened.noise == []
+    assert [url for url in opened.requests if not url.startswith("data:")] == [path.as_uri()]
+    opened.evaluate(OPEN_ALL)
+    assert opened.overflow <= 0
+    heights = "[...document.querySelectorAll('.plot svg, .strips svg')].map(s => s.getBoundingClientRect().height)"
+    assert min([*opened.evaluate(heights), 99]) > 20
+    assert violations(opened) == []
+    assert opened.noise == []
 
 
-@pytest.mark.parametrize("width", [320, 1400])
-@pytest.mark.parametrize("name", ["x" * 5000, "\u0301" * 5000, "\u05d0\u05d1 " * 900, "\n" * 3000])
-def test_page_names_without_end_do_not_scroll_sideways(browser: Browser, tmp_path: Path, name: str, width: int) -> None:
+@pytest.mark.parametrize("name", NAMED, ids=lambda name: str(len(name)))
+def test_page_hostile_name_everywhere_is_text_fits_and_is_found(browser: Browser, tmp_path: Path, name: str) -> None:
     path = tmp_path / "long.html"
     path.write_text(render(report(hostile_stage(name, 1), hostile_stage(name, 2), name=name)), "utf-8")
-    browser.open(path, width)
-    browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    opened = browser.open(path, 320)
+    opened.evaluate(OPEN_ALL)
+    opened.page.fill("#search", "rights")
+    opened.page.fill("#search", opened.evaluate("document.querySelector('h1').textContent.slice(0, 12)"))
+    assert opened.noise == [] and opened.overflow <= 0
+    assert opened.evaluate("document.scripts.length + document.images.length") == 1
+    found = opened.page.text_content("#found") or ""
+    assert len(found) < 40 * 600 and (not name.strip() or name.startswith("\u0301") or found)
 
 
-@pytest.mark.parametrize(("width", "theme"), [(360, "light"), (1400, "dark")])
-def test_page_with_tokens_is_silent_readable_and_fits(
-    browser: Browser, token_page: Path, width: int, theme: str
-) -> None:
-    events = browser.open(token_page, width, theme)
-    assert [event for event in events if event["method"] in NOISE] == []
-    browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    assert browser.evaluate(CONTRAST) == []
-    heights = "[...document.querySelectorAll('.plot svg, .strips svg')].map(s => s.getBoundingClientRect().height)"
-    assert min(browser.evaluate(heights)) > 20
+def test_page_without_script_has_every_word_and_table(browser: Browser, token_page: Path) -> None:
+    told = parse(token_page.read_text("utf-8"))
+    opened = browser.open(token_page, scripts=False)
+    assert opened.noise == [] and opened.page.locator("main table").count() == len(tables(told)) > 20
+    assert opened.page.locator("main").text_content() == told.one("main").text
+    assert not opened.page.locator("#search").is_visible() and not opened.page.locator("#inspector").is_visible()
+    seen = browser.open(token_page).page.locator("main table").count()
+    assert seen == len(tables(told))
 
 
-def test_page_shows_every_word_of_the_file(browser: Browser, page: Path) -> None:
-    browser.open(page, 1000)
-    seen = browser.evaluate("document.body.textContent")
-    assert seen.strip() == parse(page.read_text("utf-8")).one("body").text.strip()
-    assert browser.evaluate("document.scripts.length + document.images.length") == 0
-    assert browser.evaluate("document.compatMode") == "CSS1Compat"
+def test_page_printed_holds_every_panel_title(opened: Opened) -> None:
+    printed = pypdfium2.PdfDocument(opened.page.pdf(format="A4"))
+    text = " ".join(" ".join(page.get_textpage().get_text_range() for page in printed).split())
+    titles = opened.page.locator("main h2").all_text_contents()
+    assert len(titles) > 9 and [title for title in titles if title not in text] == []
+    assert "Search this page" not in text
+
+
+def test_panels_are_reached_by_keyboard_and_single_keys_can_be_switched_off(opened: Opened) -> None:
+    keyboard = opened.page.keyboard
+    titles = [
+        f"{name}-title" for name in opened.evaluate("[...document.querySelectorAll('main > section')].map(s => s.id)")
+    ]
+    for title in titles[:3]:
+        keyboard.press("j")
+        assert focused(opened) == title and opened.evaluate("location.hash") == f"#{title.removesuffix('-title')}"
+    keyboard.press("k")
+    assert focused(opened) == titles[1]
+    assert 0 <= opened.evaluate("document.activeElement.getBoundingClientRect().top") < 100
+    opened.page.uncheck("#single-keys")
+    keyboard.press("j")
+    assert focused(opened) == "single-keys"
+
+
+def test_links_lead_to_panels_tables_and_into_what_is_folded(browser: Browser, token_page: Path) -> None:
+    opened = browser.open(token_page, at="#duplicates")
+    assert 0 <= opened.evaluate("document.querySelector('#duplicates').getBoundingClientRect().top") < 100
+    opened.page.locator("#mixture .download a", has_text="Link").first.click()
+    place = opened.evaluate("location.hash")
+    assert place == "#table-mixture-components-by-phase"
+    assert opened.evaluate(f"document.querySelector('{place} caption').textContent") == "Components by phase exact"
+    folded = opened.evaluate("document.querySelector('details [id^=table-]').id")
+    opened = browser.open(token_page, at=f"#{folded}")
+    assert opened.evaluate(f"document.getElementById('{folded}').closest('details').open")
+    assert 0 <= opened.evaluate(f"document.getElementById('{folded}').getBoundingClientRect().top") < 900
+
+
+def test_search_finds_rows_tables_and_panels_by_keyboard(opened: Opened) -> None:
+    keyboard = opened.page.keyboard
+    keyboard.press("/")
+    assert focused(opened) == "search"
+    keyboard.type("ferry benchmark")
+    assert re.match(r"\d+ found", opened.page.inner_text("#found-count"))
+    keyboard.press("ArrowDown")
+    keyboard.press("ArrowDown")
+    keyboard.press("ArrowUp")
+    assert focused(opened) == "BUTTON"
+    keyboard.press("Enter")
+    assert "ferry" in opened.evaluate("document.activeElement.textContent")
+    assert opened.evaluate("document.activeElement.matches('main .found-here')")
+    keyboard.press("/")
+    opened.page.fill("#search", "nobody wrote this")
+    assert opened.page.inner_text("#found-count") == "Nothing found"
+    keyboard.press("Escape")
+    assert opened.page.input_value("#search") == "" and opened.page.locator("#found li").count() == 0
+
+
+def test_tables_are_sorted_within_their_groups_and_stay_stable(opened: Opened) -> None:
+    table = opened.page.locator("#table-mixture-components-by-phase table")
+    written = table.evaluate(CELLS)
+    head = table.locator("th", has_text="Tokens read")
+    orders = []
+    for way in ("descending", "ascending", None):
+        head.locator("button").focus()
+        opened.page.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == way
+        orders.append(table.evaluate(CELLS))
+    assert orders[2] == written != orders[1]
+    amounts = [int(re.sub(r"\D", "", row[4])) for row in orders[1][2:] if len(row) > 1]
+    groups = [amounts[at : at + 2] for at in range(0, len(amounts), 2)]
+    assert groups == [sorted(group) for group in groups] and len(groups) == 3
+    assert [row for row in orders[0] if len(row) == 1] == [row for row in written if len(row) == 1]
+    opened.page.locator("#verdicts th button", has_text="Verdict").click()
+    checks = opened.page.locator("#verdicts table").last.evaluate(CELLS)
+    ways = [row[0].split()[-1] for row in checks[1:]]
+    assert ways == sorted(ways, key=ways.index)
+
+
+def test_identities_are_copied_or_selected(opened: Opened) -> None:
+    digest = opened.page.inner_text("header code")
+    opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened.page.locator("header .copy").click()
+    opened.page.locator("header .copy", has_text="copied").wait_for()
+    assert opened.evaluate("navigator.clipboard.readText()") == digest
+    opened.evaluate("void (navigator.clipboard.writeText = () => Promise.reject())")
+    opened.page.locator("header .copy").click()
+    opened.page.locator("header .copy", has_text="selected").wait_for()
+    assert opened.evaluate("getSelection().toString()") == digest
 
 
 def test_table_is_downloaded_by_its_link_from_a_file(browser: Browser, page: Path, tmp_path: Path) -> None:
-    browser.open(page, 1000)
-    browser.call("Browser.setDownloadBehavior", session=None, behavior="allow", downloadPath=str(tmp_path))
-    rows = browser.evaluate(
-        "[...document.querySelector('#rights table').rows].map(row => [...row.cells].map(cell => cell.innerText))"
-    )
-    browser.evaluate("document.querySelector('#rights .download a').click()")
-    path = tmp_path / "licences-of-docs.csv"
-    for _ in range(100):
-        if path.exists() and path.stat().st_size:
-            break
-        time.sleep(0.05)
-    found = list(csv.reader(path.read_text("utf-8").splitlines()))
+    opened = browser.open(page)
+    rows = opened.page.locator("#rights table").first.evaluate(CELLS)
+    with opened.page.expect_download() as waiting:
+        opened.page.locator("#rights .download a").first.click()
+    assert waiting.value.suggested_filename == "licences-of-docs.csv"
+    found = list(csv.reader(Path(waiting.value.path()).read_text("utf-8").splitlines()))
     assert found == [[cell.replace("\u202f", "") for cell in row] for row in rows] and len(found) == 4
 
 
-def test_page_that_breaks_its_policy_would_be_noticed(browser: Browser, page: Path, tmp_path: Path) -> None:
+def test_page_that_breaks_its_policy_or_is_hard_to_read_would_be_noticed(
+    browser: Browser, page: Path, tmp_path: Path
+) -> None:
     broken = tmp_path / "broken.html"
     tampered = page.read_text("utf-8").replace("</body>", '<img src="http://127.0.0.1:9/x"><script>1</script></body>')
     broken.write_text(tampered, "utf-8")
-    events = browser.open(broken, 1000)
-    assert [event for event in events if event["method"] in NOISE]
+    opened = browser.open(broken)
+    assert len(opened.noise) >= 2
+    opened.evaluate("document.querySelector('main p').style.color = '#bbb'")
+    assert [found.split(":")[0] for found in violations(opened)] == ["image-alt", "color-contrast"]

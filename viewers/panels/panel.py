@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from viewers.markup import Child, Markup, element
+
+_ANCHOR: Final = re.compile(r'(id="|href="#)table-([a-z0-9-]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,23 @@ class Panel:
             "section",
             element("h2", self.title, id=f"{self.anchor}-title"),
             element("p", self.lede, class_="look"),
-            self.body,
+            _anchored(self.body, self.anchor),
             id=self.anchor,
             aria_labelledby=f"{self.anchor}-title",
         )
+
+
+def _anchored(body: Markup, anchor: str) -> Markup:
+    """Return `body` with anchors of tables that hold the panel's: "table-rights-licences"; those met again numbered.
+
+    Text holds no quotes in HTML, so nothing but attributes of `viewers.tables` matches. A table's link follows it.
+    """
+    names: dict[str, int] = {}
+
+    def renamed(found: re.Match[str]) -> str:
+        attribute, name = found[1], found[2]
+        names[name] = names.get(name, 0) + (attribute == 'id="')
+        number = "" if names[name] == 1 else f"-{names[name]}"
+        return f'{attribute}table-{anchor}-{name}{number}"'
+
+    return Markup(_ANCHOR.sub(renamed, body.html), body.data)

@@ -1,0 +1,3 @@
+// Last, when everything is in place: go where the address leads.
+arrive();
+address();

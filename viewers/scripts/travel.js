@@ -1,0 +1,40 @@
+// From panel to panel by keyboard, and to a place by its address. Single letters can be switched off (WCAG 2.1.4).
+const panels = [...document.querySelectorAll('main > section')];
+
+function open(node) {
+  for (let at = node; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true;
+}
+
+function visit(node, block = 'start') {
+  open(node);
+  if (!node.hasAttribute('tabindex')) node.setAttribute('tabindex', '-1');
+  node.focus({ preventScroll: true });
+  node.scrollIntoView({ block });
+}
+
+function step(way) {
+  const tops = panels.map(panel => panel.getBoundingClientRect().top);
+  const now = tops.filter(top => top < 40).length - 1;
+  const next = panels[Math.min(Math.max(now + way, 0), panels.length - 1)];
+  if (!next) return;
+  history.replaceState(null, '', `#${next.id}`);
+  visit(next.querySelector('h2'));
+}
+
+const KEYS = { '/': () => (byId('search') ?? byId('contents')).focus(), j: () => step(1), k: () => step(-1) };
+
+document.addEventListener('keydown', event => {
+  const typing = event.target.closest('input, textarea, select, [contenteditable]');
+  const own = event.ctrlKey || event.metaKey || event.altKey || typing || byId('single-keys')?.checked === false;
+  if (own || !Object.hasOwn(KEYS, event.key)) return;
+  event.preventDefault();
+  KEYS[event.key]();
+});
+
+function arrive() {
+  const place = byId(decodeURIComponent(location.hash.slice(1)));
+  if (place) open(place);
+  if (place?.tagName === 'TR' || place?.closest('details')) place.scrollIntoView();
+}
+
+addEventListener('hashchange', arrive);
