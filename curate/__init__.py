@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from curate.judging import Judge
     from curate.readers.reader import Column
     from curate.recipes.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
+    from curate.recipes.datasheet import Datasheet
     from curate.recipes.graph import (
         Dataset,
         decontaminate,
@@ -52,6 +53,7 @@ __all__ = [
     "Column",
     "ConfigurationError",
     "Dataset",
+    "Datasheet",
     "Judge",
     "Outputs",
     "Recipe",

@@ -242,6 +242,8 @@ def commit_result(
     contents = {output: product.content for output, product in products.items()}
     manifest: dict[str, Any] = {"format": MANIFEST.stamp, "kind": "recipe", "name": name, "plan": None, "files": {}}
     key: dict[str, Any] = {"recipe": {output: product.key for output, product in products.items()}}
+    if outputs is not None and (told := outputs.datasheet.to_json()):
+        manifest["datasheet"], key["datasheet"] = told, digest_json(told)
     artifact = None
     if outputs is not None and outputs.mixture is not None:
         artifact, batches = _compile(outputs, products)

@@ -43,7 +43,7 @@ __all__ = [
     "self_digested",
 ]
 
-REPORT_FILES: Final = ("report.html", "report.json", "against.html", "against.json")
+REPORT_FILES: Final = ("report.html", "report.json", "croissant.json", "map.parquet", "against.html", "against.json")
 """What `curate report` writes into a store: made from what is verified, and made again at any time."""
 
 POINTS: Final = ("spooled", "linked", "published")

@@ -16,6 +16,7 @@ from curate.datasets import Dataset
 from curate.digests import short
 from curate.products import Caches, ModelFiles, TokenizerFile, open_product
 from curate.receipts import read_manifest
+from curate.recipes.datasheet import Datasheet
 from curate.run import Result, open_result
 from curate.store import Store
 from mixtures.plan import Plan
@@ -126,7 +127,7 @@ class Report:
     `products` are its tokenizers and caches, `cells` the caches of its outputs, `meeting` says whether these share
     texts; `plan` and `batches` (name → digest) are those of its mixture; `runs` are training runs given beside it;
     `compactions` counts the stages that only joined shards, which are left out of `stages`; `reads` are the documents
-    that steps of the plan read.
+    that steps of the plan read; `datasheet` is what the recipe says that nobody can count.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Report:
     runs: tuple[RunView, ...] = ()
     compactions: int = 0
     reads: Reads | None = None
+    datasheet: Datasheet = field(default_factory=Datasheet)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -200,6 +202,7 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
         tuple(load_run(run) for run in runs),
         len(made_of),
         None if plan is None else reads_of(plan, result.caches[TRAINING].open()),
+        Datasheet.from_json(manifest.get("datasheet", {})),
     )
 
 

@@ -23,6 +23,7 @@ from viewers.loading import Report, load_report
 from viewers.markup import Child, Markup, element
 from viewers.panels.concentration import concentration
 from viewers.panels.contamination import contamination
+from viewers.panels.datasheet import datasheet
 from viewers.panels.duplicates import duplicates
 from viewers.panels.funnel import funnel
 from viewers.panels.hold_out import hold_out
@@ -62,6 +63,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     tokens,
     loss,
     steps,
+    datasheet,
     lineage,
 )
 """What the report shows, in the order of what decides trust; a panel is None where it has no subject."""

@@ -54,3 +54,16 @@ def behaviours(value: Any) -> Iterator[Behaviour]:
     elif isinstance(value, list):
         for item in value:
             yield from behaviours(item)
+
+
+def seeds(value: Any, name: str = "") -> Iterator[tuple[str, int]]:
+    """Yield the class and value of every field "seed" that `value` describes."""
+    if isinstance(value, Mapping):
+        name = str(value.get("class", name))
+        for field, inner in value.items():
+            if field == "seed" and type(inner) is int:
+                yield name, inner
+            yield from seeds(inner, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from seeds(item, name)

@@ -45,7 +45,10 @@ def add_report(
 
 def write(options: argparse.Namespace, last_result: Callable[[Store], str]) -> int:
     """Write the page and its values into the store; return 1 when a check that was asked for does not pass."""
+    from curate.run import open_result
     from viewers.against import compare
+    from viewers.croissant import FILE as CROISSANT
+    from viewers.croissant import croissant_json, files_of
     from viewers.loading import load_report
     from viewers.report import compose
     from viewers.report_data import read_report_json
@@ -55,9 +58,11 @@ def write(options: argparse.Namespace, last_result: Callable[[Store], str]) -> i
     asked = [name.strip() for name in options.fail_on.split(",") if name.strip()]
     list(objections((), asked))  # a wrong id is told before anything is read
     store = store_of(options)
-    made = compose(load_report(store, options.recipe or last_result(store), options.run))
+    report = load_report(store, options.recipe or last_result(store), options.run)
+    made = compose(report)
     other = None if options.against is None else _other(options, store, last_result)
-    pages = {"report.json": made.data, "report.html": made.page}
+    result = open_result(store, options.recipe or last_result(store))
+    pages = {"report.json": made.data, "report.html": made.page, CROISSANT: croissant_json(report, files_of(result))}
     if other is not None:
         here, there = (read_report_json(content, place) for content, place in ((made.data, "report.json"), other))
         pages["against.html"], pages["against.json"] = compare(here, there)

@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, get_type_hints, runtime_checkable
 
 from curate.configuration import ConfigurationError
 from curate.recipes.cells import Cells
+from curate.recipes.datasheet import Datasheet
 from curate.recipes.graph import Dataset
 from curate.recipes.models import FittedModel
 from curate.recipes.show import Product, show_outputs
@@ -58,16 +59,18 @@ class Compiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What a recipe gives: named datasets and cells, and at most one mixture."""
+    """What a recipe gives: named datasets and cells, at most one mixture, and what people know of it."""
 
     products: Mapping[str, Product]
     mixture: Compiles | None
     batches: tuple[tuple[int, int], ...]
+    datasheet: Datasheet
 
     def __init__(
         self,
         *outputs: Dataset | Cells | FittedModel | Compiles,
         batches: Sequence[tuple[int, int]] = (),
+        datasheet: Datasheet | None = None,
         **named: Dataset | Cells | FittedModel,
     ) -> None:
         """Name outputs by keyword; a positional one goes by the name of its stage, a mixture's cells by "training".
@@ -75,6 +78,7 @@ class Outputs:
         Args:
             outputs: datasets, cells or a mixture.
             batches: stretches of steps (start, stop) of the mixture whose batches are digested.
+            datasheet: answers to the questions that the report prints, and facts for `croissant.json`.
             named: datasets and cells by name; `validation=` gives the cells that a mixture must share no text with.
 
         Raises:
@@ -87,6 +91,8 @@ class Outputs:
             raise ConfigurationError("Outputs() takes one mixture: write a recipe for each")
         if batches and not mixtures:
             raise ConfigurationError("Outputs(batches=…) are steps of a mixture, and there is none")
+        if datasheet is not None and not isinstance(datasheet, Datasheet):
+            raise ConfigurationError(f"Outputs(datasheet=…) takes a Datasheet, got {datasheet!r}")
         products: dict[str, Product] = {}
         for name, product in given:
             if not isinstance(product, (Dataset, Cells, FittedModel)):
@@ -101,6 +107,7 @@ class Outputs:
         object.__setattr__(self, "products", products)
         object.__setattr__(self, "mixture", mixtures[0] if mixtures else None)
         object.__setattr__(self, "batches", tuple(batches))
+        object.__setattr__(self, "datasheet", datasheet or Datasheet())
 
     def __str__(self) -> str:
         tree = show_outputs(self.products)

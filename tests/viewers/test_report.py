@@ -336,6 +336,7 @@ def test_report_without_documents_is_a_page() -> None:
         "Duplicates",
         "Personal data",
         "Hold-out",
+        "Datasheet and known gaps",
         "Lineage",
     ]
 

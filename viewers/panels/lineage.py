@@ -12,7 +12,7 @@ from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
-from viewers.settings import behaviours, written
+from viewers.settings import behaviours, seeds, written
 from viewers.tables import Mark, code, facts, left_out, table
 from viewers.visible import shortened
 
@@ -31,6 +31,7 @@ def lineage(report: Report) -> Panel:
             draw_graph(report),
             _table(report),
             _versions([stage.operation for stage in report.stages] + [made.operation for made in report.products]),
+            _seeds(report),
             element("h3", "Stages in detail"),
             *stages,
             left_out(len(report.stages) - len(stages), "stages"),
@@ -85,6 +86,19 @@ def _versions(operations: Sequence[Any]) -> Markup:
     return join([built, left_out(max(len(rows) - ROWS, 0), "versions")])
 
 
+def _seeds(report: Report) -> Markup | None:
+    """Return the seeds of all that draws: fields named "seed" of operations, transforms and the plan."""
+    found = [(made.name, what, seed) for made in report.stages for what, seed in seeds(made.operation)]
+    found += [(made.name, what, seed) for made in report.products for what, seed in seeds(made.operation)]
+    found += [("mixture", "plan", report.plan.seed)] if report.plan is not None else []
+    if not found:
+        return None
+    rows: list[list[Child]] = [[shortened(name), shortened(what), str(seed)] for name, what, seed in found[:ROWS]]
+    columns = ("Stage", "What draws", "Seed")
+    built = table("Seeds", Mark.EXACT, columns, rows, frozenset(columns))
+    return join([built, left_out(len(found) - len(rows), "seeds")])
+
+
 def _stage(stage: StageView) -> Markup:
     manifest = stage.manifest
     inputs = [element("li", shortened(i["name"]), " ", code(i["key"])) for i in manifest["inputs"][:ROWS]]
@@ -136,7 +150,9 @@ def _verify(report: Report) -> Markup:
             code("curate verify DIR"),
             " reads the store at DIR again and names any file with a flipped byte. ",
             code("curate run FILE --store DIR"),
-            " makes the result again from the inputs, into an empty folder too; its digest must be the one below.",
+            " makes the result again from the inputs, into an empty folder too; its digest must be the one below. ",
+            code("curate where DIR ID"),
+            " names every dataset, ledger and sample that holds a document.",
         ),
         facts([("Result", code(report.content)), ("Manifest", code(report.digest)), ("Recipe key", code(report.key))]),
         class_="verify",
