@@ -68,6 +68,10 @@ class MemoryCache:
         """Return tokens [start, stop)."""
         return self.stream[start:stop]
 
+    def read_many(self, ranges: list[tuple[int, int]]) -> list[npt.NDArray[Any]]:
+        """Return the tokens of each range."""
+        return [self.read(start, stop) for start, stop in ranges]
+
     def borders(self, start: int, stop: int) -> npt.NDArray[np.int64]:
         """Return the starts of documents in [start, stop)."""
         low, high = self.starts.searchsorted((start, stop))

@@ -246,13 +246,16 @@ def commit_result(
         manifest["datasheet"], key["datasheet"] = told, digest_json(told)
     artifact = None
     if outputs is not None and outputs.mixture is not None:
-        artifact, batches = _compile(outputs, products)
+        artifact, batches, beside = _compile(outputs, products)
         manifest["plan"] = {"digest": artifact.digest, "batches": batches}
         contents |= {"plan": artifact.digest, **batches}
         key |= {"plan": artifact.digest}
     folder = dataset_folder(name, digest_json(key))
     if artifact is not None:
         manifest["files"] = {"plan.json": _publish_plan(store, artifact, f"{folder}/plan.json")}
+        for file, content in beside.items():
+            entry = FileEntry(len(content), store.publish_bytes(content, f"{folder}/{file}"))
+            manifest["files"][file] = entry.to_json()
     manifest |= {
         "key": digest_json(key),
         "outputs": {output: _entry(product) for output, product in products.items()},
@@ -273,7 +276,8 @@ def _is_there_already(store: Store, folder: str, manifest: Mapping[str, Any]) ->
     return all(there[field] == manifest[field] for field in ("key", "content", "plan"))
 
 
-def _compile(outputs: Outputs, products: Mapping[str, Made]) -> tuple[Artifact, dict[str, str]]:
+def _compile(outputs: Outputs, products: Mapping[str, Made]) -> tuple[Artifact, dict[str, str], Mapping[str, bytes]]:
+    """Return the plan, digests of the batches that are asked for, and what is stored beside it."""
     if outputs.mixture is None:
         raise TypeError("there is no mixture to compile")
     caches = {name: product.open() for name, product in products.items() if isinstance(product, Caches)}
@@ -283,7 +287,7 @@ def _compile(outputs: Outputs, products: Mapping[str, Made]) -> tuple[Artifact, 
         f"batches {start}-{stop}": outputs.mixture.digest_batches(plan, training, start, stop)
         for start, stop in outputs.batches
     }
-    return plan, digests
+    return plan, digests, outputs.mixture.files(plan, training)
 
 
 def _publish_plan(store: Store, plan: Artifact, name: str) -> dict[str, Any]:

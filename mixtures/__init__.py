@@ -4,11 +4,13 @@ from mixtures.by_column import ByColumn
 from mixtures.cache import Cache
 from mixtures.errors import PlanError
 from mixtures.explain import Explanation, Location, Place, explain, locate
+from mixtures.fill_in_the_middle import FillInTheMiddle
 from mixtures.loader import Batch, Loader
 from mixtures.mixture import Mixture, Phase
+from mixtures.packing import Packing
 from mixtures.plan import Component, Plan, Segment, Validation
 from mixtures.quotas import AtMost
-from mixtures.sequences import Chunks
+from mixtures.sequences import Chunks, Packed
 
 __all__ = [
     "AtMost",
@@ -18,9 +20,12 @@ __all__ = [
     "Chunks",
     "Component",
     "Explanation",
+    "FillInTheMiddle",
     "Loader",
     "Location",
     "Mixture",
+    "Packed",
+    "Packing",
     "Phase",
     "Place",
     "Plan",

@@ -54,6 +54,10 @@ class Cache(Protocol):
         """Return tokens [start, stop) as uint16 or uint32; 0 ≤ start ≤ stop ≤ `tokens`."""
         ...
 
+    def read_many(self, ranges: list[tuple[int, int]]) -> list[npt.NDArray[Any]]:
+        """Return the tokens of each (start, stop) of `ranges`, asked for at once: from a bucket, one round trip."""
+        ...
+
     def borders(self, start: int, stop: int) -> npt.NDArray[np.int64]:
         """Return the offsets in [start, stop) at which documents begin, ascending (repeated for empty documents)."""
         ...

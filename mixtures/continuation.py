@@ -15,7 +15,7 @@ from mixtures.differences import differences
 from mixtures.errors import PlanError
 from mixtures.plan import Component, Plan, to_json
 
-_SETTINGS = ("seed", "batch", "sequences", "tokenizer", "vocabulary", "padding", "validation")
+_SETTINGS = ("seed", "batch", "sequences", "tokenizer", "vocabulary", "padding", "validation", "views")
 
 
 def require_past(past: Plan, settings: Mapping[str, Any], components: Mapping[str, Component]) -> None:

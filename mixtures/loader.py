@@ -13,15 +13,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mixtures.cache import Cache
 from mixtures.errors import PlanError
-from mixtures.plan import Plan
+from mixtures.lookup import Draws
+from mixtures.packing import Packing
+from mixtures.packings import packings_of
+from mixtures.plan import Component, Plan
+from mixtures.row_documents import Documents, documents_of, rearranged
 from mixtures.rows import Cells, Mask, fill_row
 
 
@@ -51,13 +56,15 @@ class Batch:
 class Loader:
     """Reads the sequences of `plan` from `caches` (component → its cache).
 
-    `threads` read ahead in `batches`, at most `ahead` batches.
+    `threads` read ahead in `batches`, at most `ahead` batches. `packings` are those of a plan of packed sequences
+    (component → packing); without them they are made again.
     """
 
     plan: Plan
     caches: Mapping[str, Cache]
     threads: int = 2
     ahead: int = 4
+    packings: Mapping[str, Packing] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the caches.
@@ -69,6 +76,8 @@ class Loader:
         if self.threads < 1 or self.ahead < 1:
             raise ValueError(f"a loader needs threads and ahead of at least 1, got {self.threads} and {self.ahead}")
         self.plan.check_caches(self.caches)
+        if not self.packings:
+            object.__setattr__(self, "packings", packings_of(self.plan, self.caches))
 
     @property
     def digest(self) -> str:
@@ -145,17 +154,41 @@ class Loader:
         tokens, segments, positions = np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.int32)
         mask = np.empty(shape, np.bool_)
         draws = self.plan.draw(sequences)
-        padding = self.plan.padding
-        for row, (index, chunk) in enumerate(zip(draws.components.tolist(), draws.chunks.tolist(), strict=True)):
-            component = self.plan.components[index]
-            cache = self.caches[component.name]
-            start, stop = self.plan.sequences.span(chunk, component.tokens)
-            stream = np.asarray(cache.read(start, stop))
-            if len(stream) != stop - start:
-                raise PlanError(
-                    f"the cache of {component.name!r} is cut short: tokens {start:,} to {stop:,} asked, got "
-                    f"{len(stream):,} of {stop - start:,}"
-                )
-            borders = cache.borders(start, stop)
-            fill_row(stream, borders, start, padding, row, tokens, segments, positions, mask)
+        for row, documents in self._documents(draws):
+            fill_row(
+                documents.stream, documents.borders, documents.start, self.plan.padding, row,
+                tokens, segments, positions, mask,
+            )  # fmt: skip
         return Batch(tokens, segments, positions, mask, sequences, draws.components)
+
+    def _documents(self, draws: Draws) -> Iterator[tuple[int, Documents]]:
+        """Yield (row, its documents), read component by component."""
+        rows: dict[int, list[tuple[int, int, int]]] = {}
+        for row, (index, epoch, chunk) in enumerate(zip(*(array.tolist() for array in draws), strict=True)):
+            rows.setdefault(index, []).append((row, epoch, chunk))
+        for index, members in rows.items():
+            component = self.plan.components[index]
+            cache, packing = self.caches[component.name], self.packings.get(component.name)
+            places = [self.plan.sequences.spans(chunk, component.tokens, packing) for _, _, chunk in members]
+            streams = iter(cache.read_many([span for spans in places for span in spans]))
+            for (row, epoch, chunk), spans in zip(members, places, strict=True):
+                pieces = [_whole(component, span, next(streams)) for span in spans]
+                documents = documents_of(cache, spans, pieces)
+                if component.name in self.plan.views:
+                    documents = rearranged(self.plan, component, cache.eos, documents, epoch, chunk)
+                yield row, documents
+
+
+def _whole(component: Component, span: tuple[int, int], stream: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return `stream` if it is all of `span`.
+
+    Raises:
+        PlanError: it is cut short.
+    """
+    start, stop = span
+    if len(stream) != stop - start:
+        raise PlanError(
+            f"the cache of {component.name!r} is cut short: tokens {start:,} to {stop:,} asked, got "
+            f"{len(stream):,} of {stop - start:,}"
+        )
+    return stream

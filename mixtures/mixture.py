@@ -25,9 +25,11 @@ from mixtures.by_column import ByColumn
 from mixtures.cache import Cache
 from mixtures.cache_checks import check_caches, check_validation
 from mixtures.continuation import joined, require_past
+from mixtures.fill_in_the_middle import FillInTheMiddle
+from mixtures.packings import packings_of
 from mixtures.plan import Component, Plan, Segment, Validation
 from mixtures.quotas import RARE, AtMost, Rare, Request, draw_counts
-from mixtures.sequences import Chunks
+from mixtures.sequences import Chunks, Sequences
 from mixtures.weights import Number, exact, integer_ratio, whole
 
 NOTHING: Mapping[str, Cache] = MappingProxyType({})
@@ -104,32 +106,35 @@ class Mixture:
 
     cells: Any
     phases: tuple[Phase, ...]
-    sequences: Chunks
+    sequences: Sequences
     repeats: AtMost | None
     rare: Rare
     batch: int
     seed: int
+    views: Mapping[str, FillInTheMiddle]
 
     def __init__(
         self,
         cells: Any,
         *phases: Phase,
-        sequences: Chunks = Chunks(512),  # noqa: B008 - frozen
+        sequences: Sequences = Chunks(512),  # noqa: B008 - frozen
         repeats: AtMost | None = AtMost(4),  # noqa: B008 - frozen
         rare: Rare = "refuse",
         batch: int = 64,
         seed: int = 7,
+        views: Mapping[str, FillInTheMiddle] = MappingProxyType({}),
     ) -> None:
         """Describe a mixture.
 
         Args:
             cells: what the components are made from.
             phases: one after the other, with different names.
-            sequences: how token streams are cut.
+            sequences: how token streams are cut: `Chunks`, or documents kept whole and `Packed`.
             repeats: the most that each component is repeated over all phases, or None.
             rare: "refuse" or "round up" (to one sequence) a positive weight that would never be drawn in its phase.
             batch: sequences in a batch.
             seed: any integer; decides the order of sequences within components.
+            views: component → how its documents are rearranged when they are read.
 
         Raises:
             ConfigurationError: an argument is not what it must be.
@@ -142,7 +147,7 @@ class Mixture:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise ConfigurationError(f"Mixture(seed) is an integer, got {seed!r}")
         values = {"cells": cells, "phases": phases, "sequences": sequences, "repeats": repeats, "rare": rare}
-        values |= {"batch": whole(batch, "Mixture(batch)"), "seed": seed}
+        values |= {"batch": whole(batch, "Mixture(batch)"), "seed": seed, "views": dict(views)}
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -174,6 +179,7 @@ class Mixture:
             "seed": self.seed,
             "batch": self.batch,
             "sequences": self.sequences,
+            "views": self._views(caches),
             "tokenizer": first.tokenizer,
             "vocabulary": first.vocabulary,
             "padding": 0 if first.eos is None else first.eos,
@@ -187,15 +193,33 @@ class Mixture:
         plan = Plan(components=tuple(components.values()), segments=segments, **settings)
         return self._stopped(plan if past is None else joined(past, plan), 0 if past is None else past.steps)
 
+    def files(self, plan: Plan, caches: Mapping[str, Cache]) -> Mapping[str, bytes]:
+        """Return name → content of what is stored beside a plan of this mixture: the packings of its components."""
+        return {f"packings/{packing.digest}": packing.to_bytes() for packing in packings_of(plan, caches).values()}
+
     def digest_batches(self, plan: Plan, caches: Mapping[str, Cache], start: int, stop: int) -> str:
         """Return the digest of the batches of steps `start` to `stop` - 1 of a plan that this mixture compiled to."""
         return batch_digest(plan, caches, start, stop)
 
+    def _views(self, caches: Mapping[str, Cache]) -> Mapping[str, FillInTheMiddle]:
+        for name, view in self.views.items():
+            if name not in caches:
+                raise ConfigurationError(f"views rearrange {name!r}, but the components are {_listed(list(caches))}")
+            if max(view.sentinels) >= (vocabulary := caches[name].vocabulary):
+                raise ConfigurationError(
+                    f"the view of {name!r} has the sentinels {view.sentinels}, but ids of the tokenizer end at "
+                    f"{vocabulary - 1}: take a tokenizer that has them"
+                )
+        return {name: self.views[name] for name in sorted(self.views)}
+
     def _components(self, caches: Mapping[str, Cache]) -> dict[str, Component]:
-        return {
-            name: Component(name, cache.digest, cache.tokens, self.sequences.count(cache.tokens))
-            for name, cache in sorted(caches.items())
-        }
+        return {name: self._component(name, cache) for name, cache in sorted(caches.items())}
+
+    def _component(self, name: str, cache: Cache) -> Component:
+        packing = self.sequences.packing_of(cache)
+        if packing is None:
+            return Component(name, cache.digest, cache.tokens, -(-cache.tokens // self.sequences.length))
+        return Component(name, cache.digest, cache.tokens, len(packing), packing.digest)
 
     def _segments(self, components: Mapping[str, Component], past: Plan | None) -> tuple[Segment, ...]:
         sizes = {name: component.tokens for name, component in components.items()}

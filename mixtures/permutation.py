@@ -50,7 +50,7 @@ def component_key(seed: int, name: str) -> Keys:
 
 
 @kernel
-def _mix(value: np.uint64) -> np.uint64:
+def mix(value: np.uint64) -> np.uint64:
     """Return `value` with its 64 bits well mixed (Stafford's variant 13, the finaliser of SplitMix64; a bijection)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -71,14 +71,14 @@ def _rows(size: np.uint64) -> np.uint64:
 @kernel
 def _addend(half: np.uint64, state: np.uint64, turn: np.uint64, modulus: np.uint64) -> np.uint64:
     """Return what round `turn` adds for the other `half`: uniform below `modulus`."""
-    key = _mix(state + (turn + _ONE) * _GOLDEN)
-    return (_mix(half ^ key) >> np.uint64(22)) * modulus >> np.uint64(42)
+    key = mix(state + (turn + _ONE) * _GOLDEN)
+    return (mix(half ^ key) >> np.uint64(22)) * modulus >> np.uint64(42)
 
 
 @kernel
 def _state(first: np.uint64, second: np.uint64, epoch: np.uint64) -> np.uint64:
     """Return the state of pass `epoch` over the component with the key (first, second)."""
-    return _mix(_mix(first + (epoch + _ONE) * _GOLDEN) ^ second)
+    return mix(mix(first + (epoch + _ONE) * _GOLDEN) ^ second)
 
 
 @kernel

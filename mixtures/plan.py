@@ -27,10 +27,11 @@ from curate.digests import digest_json
 from mixtures.cache import Cache
 from mixtures.differences import Difference, differences
 from mixtures.errors import PlanError
+from mixtures.fill_in_the_middle import FillInTheMiddle
 from mixtures.lookup import Draws, Lookup
 from mixtures.permutation import Permutation
 from mixtures.plan_format import FORMAT, KIND, check_plan, read_fields, write_plan
-from mixtures.sequences import Chunks
+from mixtures.sequences import Chunks, Packed, Sequences, sequences_from_json
 from mixtures.show import show_plan
 
 if TYPE_CHECKING:
@@ -39,12 +40,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A cache in the mixture: its `name`, content digest (`cache`), `tokens`, and `sequences` that it is cut into."""
+    """A cache in the mixture: its `name`, content digest (`cache`), `tokens`, and `sequences` that it is cut into.
+
+    `packing` is the digest of how packed sequences lie in it, empty for chunks.
+    """
 
     name: str
     cache: str
     tokens: int
     sequences: int
+    packing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ class Plan:
     seed: int
     batch: int
     """Sequences in a batch."""
-    sequences: Chunks
+    sequences: Sequences
     tokenizer: str
     """Digest of the tokenizer file of all caches."""
     vocabulary: int
@@ -98,6 +103,8 @@ class Plan:
     segments: tuple[Segment, ...]
     validation: tuple[Validation, ...] = ()
     earlier: tuple[Earlier, ...] = ()
+    views: Mapping[str, FillInTheMiddle] = field(default_factory=dict)
+    """Component → how its documents are rearranged when they are read."""
     digest: str = field(init=False)
     _lookup: Lookup = field(init=False, repr=False, compare=False)
 
@@ -183,7 +190,10 @@ class Plan:
         return dict(zip(self._lookup.names, self._lookup.drawn(length), strict=True))
 
     def tokens_read(self, step: int | None = None) -> dict[str, int]:
-        """Return component → tokens read before `step` (by default: in the whole plan), padding not counted. Exact."""
+        """Return component → tokens read before `step` (by default: in the whole plan), padding not counted.
+
+        Exact for chunks, and for whole passes; packed sequences of a pass that is not over count as the average one.
+        """
         counts = self.draws(step)
         return {component.name: self._tokens_of(component, counts[component.name]) for component in self.components}
 
@@ -250,7 +260,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as they stand in the file, without the digest."""
-        fields = {name: to_json(getattr(self, name)) for name in _FIELDS}
+        fields = {name: to_json(getattr(self, name)) for name in _FIELDS if name != "views" or self.views}
         return {"kind": KIND, "format": FORMAT.stamp, **fields}
 
     @classmethod
@@ -264,11 +274,12 @@ class Plan:
         try:
             plan = cls(
                 **{name: value[name] for name in ("seed", "batch", "tokenizer", "vocabulary", "padding")},
-                sequences=Chunks.from_json(value["sequences"]),
+                sequences=sequences_from_json(value["sequences"]),
                 components=tuple(Component(**item) for item in value["components"]),
                 segments=tuple(Segment(**item) for item in value["segments"]),
                 validation=tuple(Validation(**item) for item in value["validation"]),
                 earlier=tuple(Earlier(**item) for item in value["earlier"]),
+                views={name: FillInTheMiddle.from_json(view) for name, view in value.get("views", {}).items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise PlanError(f"not a plan that this version can read: {error}") from error
@@ -300,6 +311,8 @@ class Plan:
     def _tokens_of(self, component: Component, draws: int) -> int:
         """Return the tokens in the first `draws` draws of `component`: its last chunk may be short."""
         passes, rest = divmod(draws, component.sequences)
+        if isinstance(self.sequences, Packed):
+            return passes * component.tokens + rest * component.tokens // component.sequences
         tokens = passes * component.tokens + rest * self.sequences.length
         short = component.sequences * self.sequences.length - component.tokens
         if rest and short:
@@ -313,12 +326,14 @@ _FIELDS: Final = tuple(name for name, field in Plan.__dataclass_fields__.items()
 
 def to_json(value: Any) -> Any:
     """Return `value`, a field of a plan, as it stands in the file."""
-    if isinstance(value, Chunks):
+    if isinstance(value, (Chunks, Packed, FillInTheMiddle)):
         return value.to_json()
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
     if isinstance(value, Mapping):
-        return dict(value)
+        return {name: to_json(item) for name, item in value.items()}
+    if isinstance(value, Component) and not value.packing:
+        return {name: getattr(value, name) for name in ("name", "cache", "tokens", "sequences")}
     if isinstance(value, (Component, Segment, Validation, Earlier)):
         return {name: to_json(getattr(value, name)) for name in value.__dataclass_fields__}
     return value

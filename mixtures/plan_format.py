@@ -88,6 +88,9 @@ def check_plan(plan: Plan) -> None:
     _require(len(plan.segments) > 0, "segments", "are empty")
     for component in plan.components:
         _check_component(plan, component)
+    _require(set(plan.views) <= set(names), "views", f"name unknown components: {sorted(set(plan.views) - set(names))}")
+    for name, view in plan.views.items():
+        _require(max(view.sentinels) < plan.vocabulary, f"views.{name}", f"must have ids below {plan.vocabulary}")
     for at, segment in enumerate(plan.segments):
         _check_segment(plan, segment, f"segments[{at}]", set(names))
 
@@ -95,9 +98,9 @@ def check_plan(plan: Plan) -> None:
 def _check_component(plan: Plan, component: Component) -> None:
     where = f"components.{component.name}"
     _require(component.tokens >= 1, f"{where}.tokens", "must be at least 1")
-    wanted = plan.sequences.count(component.tokens)
-    _require(component.sequences == wanted, f"{where}.sequences", f"must be {wanted:,} for {component.tokens:,} tokens")
-    _require(wanted <= LARGEST, f"{where}.sequences", "must be at most 2^40")
+    fits = plan.sequences.fits(component.sequences, component.tokens)
+    _require(fits, f"{where}.sequences", f"cannot be {component.sequences:,} for {component.tokens:,} tokens")
+    _require(component.sequences <= LARGEST, f"{where}.sequences", "must be at most 2^40")
 
 
 def _check_segment(plan: Plan, segment: Segment, where: str, names: set[str]) -> None:

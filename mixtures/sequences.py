@@ -1,4 +1,4 @@
-"""How the token stream of a component is cut into sequences.
+"""How the token stream of a component is cut into sequences: consecutive chunks, or whole documents packed together.
 
 Invariant: every token of a component belongs to exactly one sequence, so a pass over the sequences is a pass over the
 tokens; nothing is lost at the end of a stream.
@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from curate.configuration import ConfigurationError
+from mixtures.cache import Cache
+from mixtures.packing import Packing, pack
+
+Spans = list[tuple[int, int]]
+"""First tokens, and those after the last, of the pieces of a stream that make up a sequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,7 @@ class Chunks:
         Raises:
             ConfigurationError: `length` is not an integer of at least 2 (one token predicts nothing).
         """
-        if isinstance(self.length, bool) or not isinstance(self.length, int) or self.length < 2:
-            raise ConfigurationError(f"Chunks(length) needs an integer of at least 2, got {self.length!r}")
+        _require_length("Chunks", self.length)
 
     def count(self, tokens: int) -> int:
         """Return the number of sequences of a stream of `tokens` tokens."""
@@ -46,17 +50,83 @@ class Chunks:
             raise IndexError(f"chunk {chunk} is not in range({self.count(tokens)})")
         return chunk * self.length, min((chunk + 1) * self.length, tokens)
 
+    def spans(self, chunk: int, tokens: int, packing: Packing | None) -> Spans:
+        """Return where chunk number `chunk` lies in a stream of `tokens` tokens: one piece. Raises as `span` does."""
+        del packing
+        return [self.span(chunk, tokens)]
+
+    def packing_of(self, cache: Cache) -> Packing | None:
+        """Return None: chunks need no packing."""
+        del cache
+        return None
+
+    def fits(self, sequences: int, tokens: int) -> bool:
+        """Tell whether a stream of `tokens` tokens makes so many sequences."""
+        return sequences == self.count(tokens)
+
     def to_json(self) -> dict[str, Any]:
         """Return what stands in a plan."""
         return {"kind": "chunks", "length": self.length}
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Chunks:
-        """Return the sequences that a plan describes.
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Whole documents, several to a sequence of `length` tokens, by best fit: see `mixtures.packing`.
+
+    Only documents longer than a sequence are cut; what is left free at the end of a sequence is padded. Reading costs a
+    read per document instead of one per sequence.
+    """
+
+    length: int
+
+    def __post_init__(self) -> None:
+        """Check the length.
 
         Raises:
-            ValueError: this version knows no such kind of sequences.
+            ConfigurationError: `length` is not an integer of at least 2.
         """
-        if value.get("kind") != "chunks":
-            raise ValueError(f'sequences of kind {value.get("kind")!r} are unknown to this version, which has "chunks"')
-        return cls(value["length"])
+        _require_length("Packed", self.length)
+
+    def spans(self, chunk: int, tokens: int, packing: Packing | None) -> Spans:
+        """Return where the pieces of sequence `chunk` lie in the stream.
+
+        Raises:
+            IndexError: there is no such sequence.
+            ValueError: no packing is given.
+        """
+        if packing is None:
+            raise ValueError(f"where packed sequences of {tokens:,} tokens lie is in their packing, and none is given")
+        return packing.spans(chunk)
+
+    def packing_of(self, cache: Cache) -> Packing | None:
+        """Return how the documents of `cache` are packed."""
+        return pack(cache.borders(0, cache.tokens), cache.tokens, self.length)
+
+    def fits(self, sequences: int, tokens: int) -> bool:
+        """Tell whether a stream of `tokens` tokens can make so many sequences, none of them empty."""
+        return -(-tokens // self.length) <= sequences <= tokens
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what stands in a plan."""
+        return {"kind": "packed", "length": self.length}
+
+
+Sequences = Chunks | Packed
+
+
+def sequences_from_json(value: Mapping[str, Any]) -> Sequences:
+    """Return the sequences that a plan describes.
+
+    Raises:
+        ValueError: this version knows no such kind of sequences.
+    """
+    kinds: dict[Any, type[Chunks] | type[Packed]] = {"chunks": Chunks, "packed": Packed}
+    if value.get("kind") not in kinds:
+        known = " and ".join(f'"{kind}"' for kind in kinds)
+        raise ValueError(f"sequences of kind {value.get('kind')!r} are unknown to this version, which has {known}")
+    return kinds[value["kind"]](value["length"])
+
+
+def _require_length(name: str, length: int) -> None:
+    if isinstance(length, bool) or not isinstance(length, int) or length < 2:
+        raise ConfigurationError(f"{name}(length) needs an integer of at least 2, got {length!r}")

@@ -132,6 +132,12 @@ class TokenCache:
         self._check_range(start, stop, self.tokens, "tokens")
         return self._array("tokens").read(start, stop)
 
+    def read_many(self, ranges: list[tuple[int, int]]) -> list[Tokens]:
+        """Return the tokens of each (start, stop) of `ranges`; raises as `read` does. From a bucket, one round trip."""
+        for start, stop in ranges:
+            self._check_range(start, stop, self.tokens, "tokens")
+        return self._array("tokens").read_many(ranges)
+
     def read_windows(self, starts: Sequence[int] | npt.NDArray[np.int64], length: int) -> Tokens:
         """Return the windows of `length` tokens from each of `starts` as rows; best in batches of 32 or more.
 
@@ -139,10 +145,7 @@ class TokenCache:
             IndexError: a window is not all there.
             DamagedCacheError: a chunk is not what was written.
         """
-        ranges = [(int(start), int(start) + length) for start in starts]
-        for start, stop in ranges:
-            self._check_range(start, stop, self.tokens, "tokens")
-        windows = self._array("tokens").read_many(ranges)
+        windows = self.read_many([(int(start), int(start) + length) for start in starts])
         return np.stack(windows) if windows else np.zeros((0, length), self.description.dtype)
 
     def borders(self, start: int, stop: int) -> npt.NDArray[np.int64]:

@@ -68,6 +68,7 @@ class LocalArray:
             base = number * inner
             low, high = max(start, base), min(stop, base + inner)
             values[low - start : high - start] = self._chunk(number)[low - base : high - base]
+        values.flags.writeable = False  # one type for kernels, whether it is a part of a chunk or not
         return values
 
     def read_many(self, ranges: list[tuple[int, int]]) -> list[Values]:

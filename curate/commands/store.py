@@ -23,8 +23,9 @@ from curate.upkeep.collecting import (
 )
 from curate.upkeep.finding import Place, Question, TokenPlace, find
 from curate.upkeep.leftovers import INNER, JOURNALS, Leftover, by_folder, by_kind, leftovers
-from mixtures import Plan
+from mixtures import Packed, Plan
 from mixtures.explain import Drawn, drawn
+from mixtures.packings import packings_in
 
 MOST_STEPS: Final = 12
 """Steps that `where` shows of a document in a cache."""
@@ -83,7 +84,7 @@ def where_command(store: Store, options: argparse.Namespace) -> int:
     plans = list(_plans(store))
     for number, place in enumerate(find(store, question, read), 1):  # noqa: B007
         print(place)
-        for line in _steps(plans, place):
+        for line in _steps(store, plans, place):
             print(line)
     seconds = time.monotonic() - began
     rate = counted[0] / max(seconds, 1e-9) / 1e6
@@ -103,12 +104,14 @@ def _plans(store: Store) -> Iterator[tuple[str, str, Plan]]:
             yield folder, result.caches["training"].key, Plan.load(store.local(f"{folder}/plan.json"), result.plan)
 
 
-def _steps(plans: Sequence[tuple[str, str, Plan]], place: Place | TokenPlace) -> Iterator[str]:
+def _steps(store: Store, plans: Sequence[tuple[str, str, Plan]], place: Place | TokenPlace) -> Iterator[str]:
     if not isinstance(place, TokenPlace):
         return
     for folder, key, plan in plans:
         if key == place.caches.key:
-            steps = list(drawn(plan, place.cell, place.start, place.stop))
+            cells = place.caches.open() if isinstance(plan.sequences, Packed) else {}
+            packings = packings_in(store, folder, plan, cells)
+            steps = list(drawn(plan, place.cell, place.start, place.stop, packings))
             yield f"  plan of {folder}: {_told(steps)}"
 
 

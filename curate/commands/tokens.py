@@ -22,6 +22,7 @@ from curate.running.progress import Progress
 from curate.store import Store, StoreError
 from mixtures import Loader, Plan, PlanError, explain, locate
 from mixtures.cache_checks import check_validation
+from mixtures.packings import packings_in, packings_of
 from transforms.tokens import Tokenizer
 
 SHOWN_DOCUMENTS: Final = 4
@@ -48,11 +49,11 @@ def opened(store: Store, folder: str) -> tuple[Result, Plan, Caches]:
 def explain_command(store: Store, folder: str, options: argparse.Namespace) -> int:
     """Print which chunks of which components a step reads, and which documents each row holds."""
     _, plan, caches = opened(store, folder)
-    explanation = explain(plan, options.step)
-    print(explanation)
     cells = caches.open()
+    explanation = explain(plan, options.step, packings_in(store, folder, plan, cells))
+    print(explanation)
     for number, row in enumerate(explanation.rows):
-        ids = documents_in(cells[row.component], row.start, row.stop)
+        ids = [identity for span in row.spans for identity in documents_in(cells[row.component], *span)]
         shown = ", ".join(ids[:SHOWN_DOCUMENTS]) + (
             f" and {len(ids) - SHOWN_DOCUMENTS} more" if len(ids) > SHOWN_DOCUMENTS else ""
         )
@@ -75,7 +76,8 @@ def documents_in(cache: TokenCache, start: int, stop: int) -> list[str]:
 def batch_command(store: Store, folder: str, options: argparse.Namespace) -> int:
     """Print the rows of a step, decoded, with the borders between documents."""
     _, plan, caches = opened(store, folder)
-    batch = Loader(plan, caches.open()).batch(options.step)
+    cells = caches.open()
+    batch = Loader(plan, cells, packings=packings_in(store, folder, plan, cells)).batch(options.step)
     encoder = tokenizer_of(caches).encoder()
     for row in range(min(len(batch), options.rows)):
         name = plan.components[int(batch.components[row])].name
@@ -99,7 +101,8 @@ def trace_command(store: Store, folder: str, options: argparse.Namespace) -> int
     from curate.upkeep.trace import trace_token
 
     _, plan, caches = opened(store, folder)
-    place = locate(plan, options.step, options.row, options.token)
+    cells = caches.open()
+    place = locate(plan, options.step, options.row, options.token, packings_in(store, folder, plan, cells), cells)
     trace = trace_token(caches, place.component, place.token)
     row, origin = trace.row, trace.row["origin"]
     print(f"step {options.step}, row {options.row}, token {options.token}: id {trace.token_id} {trace.characters!r}")
@@ -140,7 +143,8 @@ def train_command(store: Store, folder: str, options: argparse.Namespace) -> int
     config = recipe(
         options.width, steps * plan.batch * length, vocabulary=plan.vocabulary, length=length, batch=plan.batch
     )
-    watched = Watched(Loader(plan, opened_caches), steps)
+    packings = packings_in(store, folder, plan, opened_caches)
+    watched = Watched(Loader(plan, opened_caches, packings=packings), steps)
     done = train(
         watched,
         config,
@@ -242,7 +246,8 @@ def compare_command(options: argparse.Namespace, folder_of: Any) -> int:
 def _seeded(plan: Plan, caches: Mapping[str, TokenCache]) -> Any:
     from dataclasses import replace
 
-    return lambda seed: Loader(replace(plan, seed=seed), caches)
+    packings = packings_of(plan, caches)
+    return lambda seed: Loader(replace(plan, seed=seed), caches, packings=packings)
 
 
 def add_commands(commands: Any, add: Any, last_result: Any) -> None:

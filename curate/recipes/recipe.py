@@ -52,6 +52,10 @@ class Compiles(Protocol):
         """Return the plan that draws from `caches`, which share no text with `validation`."""
         ...
 
+    def files(self, plan: Any, caches: Mapping[str, Any]) -> Mapping[str, bytes]:
+        """Return name → content of what is stored beside the plan."""
+        ...
+
     def digest_batches(self, plan: Any, caches: Mapping[str, Any], start: int, stop: int) -> str:
         """Return the digest of the batches of steps `start` to `stop` - 1."""
         ...

@@ -14,7 +14,7 @@ from curate.command_line import last_result, main
 from curate.run import open_result, run
 from curate.store import Store
 from curate.upkeep.trace import trace_token
-from mixtures import Chunks, Mixture, Phase, Plan, explain, locate
+from mixtures import Chunks, FillInTheMiddle, Mixture, Packed, Packing, Phase, Plan, explain, locate
 from tests.curate.corpus import small_outputs, write_corpus
 from tests.road.corpus import documents, road, run_road, write_raw
 
@@ -92,6 +92,36 @@ def test_trace_prints_document_record_and_characters_and_replays(
     assert main([*command, "--replay", RECIPE, "--set", f"root={raw}"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(plain) and "replayed: the same text, the token stands for '" in printed
+
+
+def test_commands_on_packed_and_rearranged_sequences_agree_and_their_packings_are_stored(
+    store: Path, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Path(shutil.copytree(store, tmp_path / "other"))
+    made = road(root=raw)
+    assert isinstance(made.mixture, Mixture)
+    phase, views = Phase("main", tokens=9_000, weights={}, others=1), {"notes": FillInTheMiddle(1, 2, 3, rate=1)}
+    mixture = Mixture(made.mixture.cells, phase, sequences=Packed(48), repeats=None, batch=8, views=views)
+    result = run_road(raw, other, outputs=Outputs(mixture, train=made.products["train"], batches=[(0, 4)]))
+    place = str(other)
+    plan = Plan.load(result.folder / "plan.json")
+    stored = {path.name: Packing.from_bytes(path.read_bytes()) for path in (result.folder / "packings").iterdir()}
+    assert {part.packing for part in plan.components} == set(stored) == {item.digest for item in stored.values()}
+    packings = {part.name: stored[part.packing] for part in plan.components}
+    capsys.readouterr()
+    assert main(["verify", place]) == 0
+    assert main(["explain", place, "--step", "3"]) == 0
+    assert f"{explain(plan, 3, packings)}\n" in capsys.readouterr().out
+    assert main(["batch", place, "--step", "3", "--rows", "8"]) == 0
+    counts = re.findall(r"^   \[[0-9]+\] ([0-9]+) tokens", capsys.readouterr().out, re.MULTILINE)
+    assert len(counts) >= sum(len(row.spans) for row in explain(plan, 3, packings).rows if row.component != "notes")
+    assert main(["trace", place, "--step", "3", "--row", "2", "--token", "7"]) in {0, 2}  # 2: a sentinel
+    identity = next(iter(result.outputs["train"].batches(["id"])))["id"][0].as_py().hex()
+    assert main(["where", place, "--id", identity]) == 0
+    assert "drawn in step" in capsys.readouterr().out
+    next((result.folder / "packings").iterdir()).write_bytes(b"{}")
+    assert main(["explain", place, "--step", "3"]) == 3
+    assert "packing" in capsys.readouterr().err
 
 
 def test_trace_escapes_what_a_document_holds(store: Path, plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,6 +35,9 @@ class MemoryCache:
     def read(self, start, stop):
         return self.stream[start:stop]
 
+    def read_many(self, ranges):
+        return [self.read(start, stop) for start, stop in ranges]
+
     def borders(self, start, stop):
         low, high = np.searchsorted(self.starts, [start, stop])
         return self.starts[low:high]

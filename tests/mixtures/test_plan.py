@@ -72,11 +72,11 @@ def edited(change, keep_digest=False):
         (lambda v: v.update(segments=3), "not a plan that this version can read"),
         (lambda v: v["components"].append(v["components"][0]), "have a name twice"),
         (lambda v: v["components"][0].update(extra=1), "extra"),
-        (lambda v: v["components"][0].update(sequences=3), r"components\.code\.sequences must be 29 for 455 tokens"),
+        (lambda v: v["components"][0].update(sequences=3), r"components\.code\.sequences cannot be 3 for 455 tokens"),
         (lambda v: v["segments"][1]["counts"].update(web=1), r"segments\[1\]\.counts must add up to 80"),
         (lambda v: v["segments"][1]["counts"].update(wbe=1), r"segments\[1\]\.counts name unknown"),
         (lambda v: v["segments"][1].update(drawn_length=12), r"segments\[1\]\.drawn_length must be whole batches"),
-        (lambda v: v["sequences"].update(kind="packed"), "kind 'packed'"),
+        (lambda v: v["sequences"].update(kind="parcelled"), "kind 'parcelled'"),
     ],
 )
 def test_plan_that_does_not_hold_together_is_refused_with_the_field(change, message):
