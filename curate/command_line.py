@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from typing import Final
 
+from curate.commands.audit import add_audit
 from curate.commands.card import add_card
 from curate.commands.curve import add_curve
 from curate.commands.duplicates import add_duplicates
@@ -104,6 +105,7 @@ def parser() -> argparse.ArgumentParser:
     look.add_argument("--count", type=int, default=3, metavar="N", help="records to show (default: 3)")
     add_report(commands, _add, last_result)
     add_index(commands, _add)
+    add_audit(commands, _add)
     add_commands(commands, _add, last_result)
     add_store_commands(commands, _add)
     add_quarantine(commands, _add)

@@ -48,7 +48,8 @@ def _overview(report: Report) -> Markup:
         flows = flows_of(report, source)
         read = sum(flow.reading.count("records") for flow in flows if flow.reading is not None)
         lost = sum(flow.reading.count("refused") for flow in flows if flow.reading is not None)
-        for name, stage in report.outputs.items():
+        reached = {name: stage for name, stage in report.outputs.items() if source in stage.sources}
+        for name, stage in (reached or report.outputs).items():
             kept = [flow for flow in flows if flow.stage is stage]
             out = sum(flow.documents_out for flow in kept)
             characters = sum(flow.characters_out for flow in kept)
