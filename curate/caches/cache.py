@@ -38,9 +38,9 @@ class TokenCache:
         description: what its `cache.json` says.
     """
 
-    def __init__(self, store: Store, description: Description, pool: int = POOL) -> None:
-        """Wrap a cache whose files were checked; use `TokenCache.open`."""
-        self.store, self.description = store, description
+    def __init__(self, store: Store, description: Description, pool: int = POOL, *, copied: bool = False) -> None:
+        """Wrap a cache whose files were checked; use `TokenCache.open`, and `on_this_node` for `copied`."""
+        self.store, self.description, self._copied = store, description, copied
         self._pool = pool
 
     @classmethod
@@ -71,6 +71,13 @@ class TokenCache:
             check_tokenizer(place, description, tokenizer)
         check_files(place, description)
         return cls(place, description, pool)
+
+    def on_this_node(self) -> TokenCache:
+        """Return this cache, read from this node: a shard in a bucket is copied whole before it is first read.
+
+        Copies are checked against their digests and kept in the node's cache (`StorageOptions.cache`).
+        """
+        return TokenCache(self.store, self.description, self._pool, copied=True)
 
     @property
     def name(self) -> str:
@@ -198,10 +205,11 @@ class TokenCache:
     def _array(self, name: str) -> StoredArray | LocalArray:
         if name not in self._arrays:
             spec = self.description.array(name)
-            if self.store.is_remote:
+            if self.store.is_remote and not self._copied:
                 self._arrays[name] = open_array(self.store, spec, reading_context(self._pool))
             else:
-                self._arrays[name] = LocalArray(spec, self.store.path(name), self._pool)
+                digests = {file: entry["digest"] for file, entry in self.description.files.items()}
+                self._arrays[name] = LocalArray(spec, self.store, digests, self._pool)
         return self._arrays[name]
 
     def __repr__(self) -> str:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import mmap
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Lock, local
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ import zstandard
 
 from curate.caches.errors import DamagedCacheError
 from curate.caches.layout import ArraySpec
+from curate.store import Store
 from transforms.crc32c import TABLES, crc32c
 
 Values = npt.NDArray[Any]
@@ -43,15 +44,23 @@ class _Shard:
 
 @dataclass(frozen=True, slots=True)
 class LocalArray:
-    """The array `spec` of a finished cache, whose shards lie below `folder`. Reads as `StoredArray` does."""
+    """The array `spec` of the finished cache in `store`: its shards are here, or are copied to this node when needed.
+
+    `digests` are those of the cache's files, by name; `pool` is how many bytes of unpacked chunks are kept. Reads as
+    `StoredArray` does.
+    """
 
     spec: ArraySpec
-    folder: Path
+    store: Store
+    digests: Mapping[str, str]
     pool: int
     _shards: dict[int, _Shard] = field(default_factory=dict, repr=False)
     _chunks: OrderedDict[int, Values] = field(default_factory=OrderedDict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
     _threads: local = field(default_factory=local, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LocalArray, (self.spec, self.store, self.digests, self.pool)
 
     def read(self, start: int, stop: int) -> Values:
         """Return rows `start` to `stop`.
@@ -133,8 +142,10 @@ class LocalArray:
 
         Raises:
             DamagedCacheError: the index is not what was written, or points beyond the chunks.
+            StoreError: a copy of the shard is not what was written.
         """
-        with (self.folder / self.spec.file(number)).open("rb") as file:
+        name = self._name(number)
+        with self.store.local(name, self.digests.get(name)).open("rb") as file:
             content = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
         length = 16 * (self.spec.shard // self.spec.inner)
         index = content[max(0, len(content) - length - _CHECKSUM) : len(content) - _CHECKSUM]
@@ -148,8 +159,11 @@ class LocalArray:
             raise self._damaged(number, "its index points beyond its chunks")
         return _Shard(content, np.where(there[:, None], places, 0).astype(np.int64))
 
+    def _name(self, shard: int) -> str:
+        return f"{self.spec.name}/{self.spec.file(shard)}"
+
     def _damaged(self, shard: int, what: str) -> DamagedCacheError:
         return DamagedCacheError(
-            f"{self.folder / self.spec.file(shard)} is damaged ({what}): the file changed after it was written. Copy "
+            f"{self.store.url(self._name(shard))} is damaged ({what}): the file changed after it was written. Copy "
             "the cache again, or remove its folder and run the recipe again"
         )

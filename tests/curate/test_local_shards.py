@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import struct
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from curate.caches import DamagedCacheError, TokenCache
 from curate.caches.arrays import open_array, reading_context
 from curate.caches.layout import ARRAYS
 from curate.caches.local_shards import LocalArray
+from curate.store import Store
 from tests.curate.token_corpus import END, SMALL, build, dataset_of, lines, write_tokenizer
 from transforms.crc32c import TABLES, crc32c
 from transforms.tokens import Tokenizer
@@ -27,8 +29,7 @@ def cache(memory: Path) -> TokenCache:
 
 
 def local(cache: TokenCache, name: str = "tokens", pool: int = 1 << 20, folder: Path | None = None) -> LocalArray:
-    root = cache.store.root if folder is None else folder
-    return LocalArray(cache.description.array(name), root / name, pool)
+    return LocalArray(cache.description.array(name), Store(folder or cache.store.root), {}, pool)
 
 
 @pytest.mark.parametrize("pool", [1, 1 << 20])
@@ -49,6 +50,11 @@ def test_threads_that_read_one_array_get_what_each_asks_for(cache):
     with ThreadPoolExecutor(4) as pool:
         windows = list(pool.map(lambda start: array.read(start, start + 50).tolist(), starts))
     assert windows == [whole[start : start + 50] for start in starts]
+
+
+def test_array_that_was_pickled_reads_the_same(cache):
+    again = pickle.loads(pickle.dumps(local(cache)))
+    assert again.read(3, 99).tolist() == cache.read(3, 99).tolist()
 
 
 def test_pool_keeps_no_more_bytes_than_it_may(cache):

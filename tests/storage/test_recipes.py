@@ -268,5 +268,7 @@ def test_every_kind_of_stage_on_s3_gives_the_digest_of_a_local_folder(
         name: cache.digest for name, cache in local.caches["training"].open().items()
     }
     assert all(not cache.verify() for cache in caches.values())
+    for cache in caches.values():
+        assert cache.on_this_node().read(5, 50).tolist() == cache.read(5, 50).tolist()
     found = verify(store)
     assert found.ok and not found.notes
