@@ -27,6 +27,9 @@ MEANINGS: Final = {
 }
 
 
+SHORT: Final = 16
+"""Code points of code that is not broken over lines: short keys are as long."""
+
 READ: Final[Mapping[str, Callable[[str], Value]]] = {"words": shown, "number": number_in}
 """How a cell is read, by the style of its column."""
 
@@ -123,8 +126,8 @@ def left_out(count: int, what: str) -> Markup | None:
 
 
 def code(value: str) -> Markup:
-    """Return `value` set as code: keys, digests, identifiers."""
-    return element("code", value)
+    """Return `value` set as code: keys, digests, identifiers; short ones stay on one line."""
+    return element("code", value, class_="short" if len(value) <= SHORT else None)
 
 
 def paragraphs(*sentences: Child) -> Markup:

@@ -68,6 +68,7 @@ function move(event) {
 if (byId('search')) {
   const box = byId('search').closest('.search');
   box.hidden = false;
+  byId('search').addEventListener('focus', () => { places ??= read(); });
   byId('search').addEventListener('input', event => answer(event.target));
   box.addEventListener('keydown', move);
 }
