@@ -3,7 +3,7 @@
 A cache is an immutable sequence of documents (`len`, `[i]`, iteration), and an array of tokens in which they lie one
 after the other. Opening looks at the name and size of every file and reads no tokens. Cost: a window of 4,096 tokens
 0.03-0.05 ms from a local folder (`python -m benchmarks.windows`), from a bucket its round trip; memory: the pools, and
-8 bytes per document once borders are asked for.
+8 bytes per document of caches of up to 2^20 once borders are asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from curate.caches.arrays import StoredArray, open_array, reading_context
+from curate.caches.borders import count_below
 from curate.caches.check import problems_of
 from curate.caches.description import Description, check_files, read_description
 from curate.caches.errors import OtherTokenizerError
@@ -26,6 +27,9 @@ from transforms.tokens import Tokenizer
 
 POOL: Final = 2 << 20
 """Default size of the pool of unpacked chunks of each array: a mixture has hundreds of caches open."""
+
+LISTED: Final = 1 << 20
+"""Documents of a cache whose offsets are all kept in memory once one is asked for; of larger ones they are sought."""
 
 Tokens = npt.NDArray[Any]
 
@@ -127,7 +131,8 @@ class TokenCache:
         place = document + len(self) if document < 0 else document
         if not 0 <= place < len(self):
             raise IndexError(f"document {document} of a cache with {len(self):,} documents")
-        return self.read(int(self.starts[place]), int(self.starts[place + 1]))
+        start, stop = self._offsets(place, place + 2).tolist()
+        return self.read(start, stop)
 
     def read(self, start: int, stop: int) -> Tokens:
         """Return tokens `start` to `stop` of the cache, in its own type (uint16 or uint32).
@@ -161,18 +166,30 @@ class TokenCache:
         They ascend; a document without tokens begins where the next one does, and is repeated.
         """
         self._check_range(start, stop, self.tokens, "tokens")
-        first, last = np.searchsorted(self.starts[:-1], (start, stop))
-        return self.starts[first:last].copy()
+        return self._offsets(self._begun(start), self._begun(stop))
 
     def document_at(self, token: int) -> int:
         """Return the document that the token at place `token` belongs to."""
         self._check_range(token, token + 1, self.tokens, "tokens")
-        return int(np.searchsorted(self.starts, token, side="right")) - 1
+        return self._begun(token + 1) - 1
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
         """Where each document begins, and after them the number of tokens; read once, 8 bytes per document."""
         return self._array("offsets").read(0, self.documents + 1).astype(np.int64)
+
+    def _begun(self, token: int) -> int:
+        """Return how many documents begin before the token at place `token`."""
+        if self.documents <= LISTED:
+            return int(np.searchsorted(self.starts, token))
+        array = self._array("offsets")
+        return count_below(array.read, self.documents + 1, array.spec.inner, token)
+
+    def _offsets(self, first: int, last: int) -> npt.NDArray[np.int64]:
+        """Return where documents `first` to `last` - 1 begin; after the last document, the number of tokens."""
+        if self.documents <= LISTED:
+            return self.starts[first:last].copy()
+        return self._array("offsets").read(first, last).astype(np.int64)
 
     def ids(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
         """Return the ids of documents `start` to `stop`, 16 bytes each."""
