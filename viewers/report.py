@@ -24,6 +24,7 @@ from viewers.markup import Child, Markup, element
 from viewers.panels.concentration import concentration
 from viewers.panels.contamination import contamination
 from viewers.panels.datasheet import datasheet
+from viewers.panels.distributions import distributions
 from viewers.panels.duplicates import duplicates
 from viewers.panels.funnel import funnel
 from viewers.panels.hold_out import hold_out
@@ -59,6 +60,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     concentration,
     scores,
     personal,
+    distributions,
     hold_out,
     tokens,
     loss,

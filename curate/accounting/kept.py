@@ -27,6 +27,11 @@ from curate.accounting.statistics import (
 from curate.digests import MODULUS, sum_digest_rows
 
 MOST_HOSTS: Final = 8 * LEAST
+MILLISECONDS_OF_A_DAY: Final = 86_400_000
+YEAR_0: Final = 1970
+YEARS: Final = range(1990, 2100)
+"""Years of crawls that are told apart by month: what is said of others is a mistake, and would be without bounds."""
+OTHER_MONTH: Final = "other"
 SCORES: Final = 1 << 31
 """Scores that have more than 32 bits are no scores that anything here gives: they are not counted."""
 
@@ -52,6 +57,7 @@ class Kept:
         source, licence = coded(batch.column("source")), coded(batch.column("licence"))
         self._count_groups(batch, source, licence, sizes)
         self._count_rights(batch, source, licence, sizes)
+        self._count_dates(batch, source)
         self._count_hosts(batch, sizes)
         self._count_cells(batch, sizes)
         for row in samples.candidates(("kept", "", ""), measures.digests):
@@ -76,6 +82,17 @@ class Kept:
         for item, values in zip(optout.type, optout.flatten(), strict=True):
             for (name, value), (documents, _) in totals(combined(source, coded(values)), sizes):
                 add(self.counts, ["optout", name, item.name, value], documents)
+
+    def _count_dates(self, batch: pa.RecordBatch, source: Coded) -> None:
+        """Count the months in which documents were crawled, as far as they are known."""
+        crawled = batch.column("crawled_at")
+        there = np.flatnonzero(np.asarray(crawled.is_valid()))
+        if len(there):
+            months = coded(pa.array(months_of(crawled.take(pa.array(there))), pa.large_string()))
+            pairs = combined(source.take(there), months)
+            for (name, month), documents in zip(pairs.values, pairs.counts(), strict=True):
+                if documents:
+                    add(self.counts, ["crawled", name, month], documents)
 
     def _count_hosts(self, batch: pa.RecordBatch, sizes: Integers) -> None:
         if batch.schema.get_field_index("url") < 0:
@@ -146,6 +163,15 @@ class Kept:
             **({"hosts": hosts} if self.hosts else {}),  # 8 kB of registers in each receipt
             "texts": {"count": self.documents, "multiset": {"sum": f"{self.sum:064x}"}},
         }
+
+
+def months_of(crawled: pa.TimestampArray) -> list[str]:
+    """Return the month of each of these times, none of them null, as "2008-05"; of years that no crawl had "other"."""
+    days = np.asarray(crawled.cast(pa.int64()), np.int64) // MILLISECONDS_OF_A_DAY
+    months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    years, month = YEAR_0 + months // 12, months % 12 + 1
+    told = zip(years.tolist(), month.tolist(), strict=True)
+    return [f"{year}-{number:02d}" if year in YEARS else OTHER_MONTH for year, number in told]
 
 
 def levels_in(schema: pa.Schema) -> list[str]:

@@ -6,11 +6,12 @@ import random
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from blake3 import blake3
 
 from curate.accounting.drawn_hosts import DRAWN, OF_CELL
-from curate.accounting.kept import Kept
+from curate.accounting.kept import Kept, months_of
 from curate.accounting.measures import measure
 from curate.accounting.samples import Samples
 from curate.accounting.statistics import merge
@@ -100,3 +101,10 @@ def test_documents_of_one_id_and_two_hosts_merge() -> None:
     second[0]["url"] = "http://other.example/"
     merged = merge(counted(first, 1), counted(second, 1))
     assert len(merged["hosts"]["drawn"]["least"]) == 2 and merged == counted([*first, *second], 2)
+
+
+def test_months_of_crawls_are_utc_and_bounded() -> None:
+    days = ["2008-05-31T23:59:59.999", "2008-06-01T00:00:00", "1969-12-31T23:59:59", "1990-01-01T00:00:00"]
+    times = np.array([*days, "2100-01-01T00:00:00", "2099-12-31T23:59:59"], "datetime64[ms]")
+    found = months_of(pa.array(times).cast(pa.timestamp("ms", "UTC")))
+    assert found == ["2008-05", "2008-06", "other", "1990-01", "other", "2099-12"]

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import zarr
 
-COLUMNS = ("url VARCHAR", "topic VARCHAR", "quality_level BIGINT", "quality_score BIGINT")
+COLUMNS = ("language VARCHAR", "url VARCHAR", "topic VARCHAR", "quality_level BIGINT", "quality_score BIGINT")
 HOST = r"lower(regexp_extract(url, '^[^:/]+://(?:[^/?#\\]*@)?([^/?#:\\]*)', 1))"
 
 

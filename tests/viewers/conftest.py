@@ -10,6 +10,7 @@ import pytest
 from curate.store import Store
 from tests.viewers.browser import Browser, find_chromium
 from tests.viewers.graded_store import make_graded_store
+from tests.viewers.sheet_store import make_sheet_store
 from tests.viewers.stores import Made, make_store
 from tests.viewers.token_stores import SHELF, make_token_store, write_run
 from viewers import write_report
@@ -64,3 +65,14 @@ def browser() -> Iterator[Browser]:
 def graded_page(graded: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "graded.html"
     return write_report(Store(graded.root), graded.folder, path)
+
+
+@pytest.fixture(scope="session")
+def sheep(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make_sheet_store(tmp_path_factory.mktemp("sheet"))
+
+
+@pytest.fixture(scope="session")
+def sheep_page(sheep: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "sheep.html"
+    return write_report(Store(sheep.root), sheep.folder, path)

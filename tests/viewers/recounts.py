@@ -82,7 +82,7 @@ def came_out(books: Books, told: Told, _: str) -> Rows:
 
 
 def licences(books: Books, told: Told, output: str) -> Rows:
-    query = """SELECT source, licence, licence_basis, count(*) AS n, sum(n) OVER (), sum(characters)::INT
+    query = """SELECT source, licence, licence_basis, count(*) AS many, sum(many) OVER (), sum(characters)::INT
                FROM docs WHERE stage = ? GROUP BY ALL"""
     found = books.rows(query, books.outputs[output])
     return [[s, licence, BASES[basis], n, share(n, int(of)), c] for s, licence, basis, n, of, c in found]
@@ -456,6 +456,31 @@ def split(count: Callable[[Books, Told, str, str], Rows]) -> Callable[[Books, To
     return lambda books, told, named: count(books, told, *named.split(" in cells of ", 1))
 
 
+def languages(books: Books, told: Told, output: str) -> Rows:
+    query = """SELECT coalesce(language, 'no language'), count(*) AS many, sum(many) OVER ()::INT,
+                   sum(characters)::INT AS letters, sum(letters) OVER ()::INT FROM docs WHERE stage = ? GROUP BY ALL"""
+    return [[*row[:2], share(*row[1:3]), row[3], share(*row[3:])] for row in books.rows(query, books.outputs[output])]
+
+
+def lengths(books: Books, told: Told, output: str) -> Rows:
+    """Count each length that is shown: bins between the first and the last that has documents."""
+    query = """SELECT greatest(16, 2 ** (floor(log2(greatest(characters, 1))) + 1))::INT AS top, count(*) FROM docs
+               WHERE stage = ? GROUP BY top"""
+    bins = dict(books.rows(query, books.outputs[output]))
+    tops = [2**power for power in range(4, 25) if min(bins) <= 2**power <= max(bins)]
+    return [
+        [f"{0 if top == 16 else grouped(top // 2)} to {grouped(top - 1)} characters", bins.get(top, 0),
+         share(bins.get(top, 0), sum(bins.values()))]
+        for top in tops
+    ]  # fmt: skip
+
+
+def months(books: Books, told: Told, output: str) -> Rows:
+    query = """SELECT coalesce(strftime(crawled_at, '%Y-%m'), 'not known'), count(*) AS many, sum(many) OVER ()::INT FROM docs
+               WHERE stage = ? GROUP BY ALL"""
+    return [[month, n, share(n, of)] for month, n, of in books.rows(query, books.outputs[output])]
+
+
 NO_ROWS: Final = "no file has them row by row"
 CARD: Final = "from the card of a fitted model, measured on documents it was judged by: its own tests count again"
 TEXT: Final = "words and digests, no number"
@@ -505,6 +530,9 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
         "Stages", stages, {"Made from": TEXT, "Content digest": "of logical values: curate verify counts it again"}
     ),
     NotRecounted("Versions", TEXT),
+    Recount("Languages of (.*)", languages),
+    Recount("Lengths of (.*)", lengths),
+    Recount("Months of crawling of (.*)", months),
     NotRecounted("What the first step of each phase reads", "tests/viewers/test_steps.py compares every step"),
     NotRecounted("Seeds", "from the configuration of stages and plan"),
     NotRecounted("Datasheet", TEXT),

@@ -25,11 +25,6 @@ from viewers.visible import HIDDEN
 
 
 @pytest.fixture(scope="module")
-def sheep(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return make_sheet_store(tmp_path_factory.mktemp("sheet"))
-
-
-@pytest.fixture(scope="module")
 def loaded(sheep: Made) -> Report:
     return load_report(Store(sheep.root), sheep.folder)
 

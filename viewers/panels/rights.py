@@ -11,6 +11,7 @@ from viewers.budget import ROWS
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import grouped, share
+from viewers.panels.distributions import span_of_dates
 from viewers.panels.panel import Panel
 from viewers.rights import Licence, OptOut, rights_of
 from viewers.tables import Mark, left_out, table
@@ -51,6 +52,7 @@ def _output(name: str, stage: StageView, order: Sequence[str]) -> Markup:
             _picture(name, found.licences),
             built,
             left_out(len(found.licences) - len(rows), "rows"),
+            element("p", f"Dates: {span_of_dates(stage)}.", class_="note"),
             _optouts(name, found.optouts),
         ]
     )

@@ -1,0 +1,130 @@
+"""Distributions of what came out: languages, lengths, and the months in which it was crawled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from curate.accounting.statistics import LENGTH_BINS
+from viewers.bars import Bar, Segment, chart
+from viewers.budget import ROWS
+from viewers.loading import Report, StageView
+from viewers.markup import Child, Markup, element, join
+from viewers.numbers import counted, grouped, share
+from viewers.panels.panel import Panel
+from viewers.tables import Mark, left_out, table
+from viewers.visible import shortened
+from viewers.who import length_name
+
+LANGUAGES: Final = 40
+"""Languages of an output that are shown."""
+
+MONTHS: Final = 120
+"""Months of an output that are shown, the latest ones."""
+
+NO_LANGUAGE: Final = "no language"
+NO_DATE: Final = "not known"
+
+
+def distributions(report: Report) -> Panel | None:
+    """Return the panel; None for a result without documents."""
+    outputs = [(name, stage) for name, stage in report.outputs.items() if stage.manifest["rows"] and stage.has_text]
+    if not outputs:
+        return None
+    lede = (
+        "Look for the language that you did not mean to have, for texts so short that they teach nothing, and for the "
+        "months after which nothing was crawled: what happened since is not in it."
+    )
+    parts = [part for name, stage in outputs[:ROWS] for part in _output(name, stage, len(outputs) > 1)]
+    note = left_out(max(len(outputs) - ROWS, 0), "outputs")
+    return Panel("distributions", "Languages, lengths, dates", lede, join([*parts, note]))
+
+
+def _output(name: str, stage: StageView, is_titled: bool) -> Iterator[Markup | None]:
+    if is_titled:
+        yield element("h3", shortened(name))
+    yield from _languages(name, stage)
+    yield from _lengths(name, stage)
+    yield from _dates(name, stage)
+
+
+def _languages(name: str, stage: StageView) -> Iterator[Markup | None]:
+    groups = stage.statistics.get("groups", {}).get("language")
+    nulls = stage.statistics.get("nulls", {}).get("language")
+    if not groups and not nulls:
+        yield element("p", f"No step tells the language of the documents in {shortened(name)}.", class_="note")
+        return
+    found = sorted((groups or {}).items(), key=lambda item: (-item[1]["documents"], item[0]))
+    rest = found[LANGUAGES:]
+    told = [(shortened(language), counts) for language, counts in found[:LANGUAGES]]
+    told += [(f"{grouped(len(rest))} other languages", _sum([counts for _, counts in rest]))] if rest else []
+    told += [(NO_LANGUAGE, nulls)] if nulls else []
+    documents, characters = (sum(counts[what] for _, counts in told) for what in ("documents", "characters"))
+    rows: list[list[Child]] = [
+        [
+            language,
+            grouped(counts["documents"]),
+            share(counts["documents"], documents),
+            grouped(counts["characters"]),
+            share(counts["characters"], characters),
+        ]
+        for language, counts in told
+    ]
+    columns = ("Language", "Documents", "of all", "Characters", "of all characters")
+    yield table(f"Languages of {shortened(name)}", Mark.EXACT, columns, rows)
+
+
+def _sum(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {what: sum(each[what] for each in counts) for what in ("documents", "characters")}
+
+
+def _lengths(name: str, stage: StageView) -> Iterator[Markup | None]:
+    sources = stage.statistics.get("lengths", {})
+    bins = {edge: sum(found.get(edge, 0) for found in sources.values()) for edge in LENGTH_BINS}
+    filled = [edge for edge in LENGTH_BINS if bins[edge]]
+    if not filled:
+        return
+    first, last = LENGTH_BINS.index(filled[0]), LENGTH_BINS.index(filled[-1])
+    shown = LENGTH_BINS[first : last + 1]
+    total = sum(bins.values())
+    bars = [Bar(length_name(edge), (Segment(bins[edge], "kept"),), share(bins[edge], total)) for edge in shown]
+    yield chart(f"Documents of {shortened(name)} by length", bars, ())
+    rows: list[list[Child]] = [[length_name(edge), grouped(bins[edge]), share(bins[edge], total)] for edge in shown]
+    yield table(f"Lengths of {shortened(name)}", Mark.EXACT, ("Length", "Documents", "of all"), rows)
+
+
+def _dates(name: str, stage: StageView) -> Iterator[Markup | None]:
+    months = _months(stage)
+    rows_of_all = stage.manifest["rows"]
+    unknown = rows_of_all - sum(months.values())
+    if not months:
+        sentence = f"Of no document in {shortened(name)} it is known when it was crawled."
+        yield element("p", sentence, class_="note")
+        return
+    ordered = sorted(months)
+    told = [(month, months[month]) for month in ordered[-MONTHS:]] + ([(NO_DATE, unknown)] if unknown else [])
+    bars = [Bar(month, (Segment(documents, "kept"),), grouped(documents)) for month, documents in told]
+    yield chart(f"Documents of {shortened(name)} by month of crawling", bars, ())
+    rows: list[list[Child]] = [[month, grouped(n), share(n, rows_of_all)] for month, n in told]
+    yield table(f"Months of crawling of {shortened(name)}", Mark.EXACT, ("Month", "Documents", "of all"), rows)
+    yield left_out(max(len(ordered) - MONTHS, 0), "months")
+
+
+def span_of_dates(stage: StageView) -> str:
+    """Return in words from when to when the documents of `stage` were crawled, and of how many that is not known."""
+    months = _months(stage)
+    rows = stage.manifest["rows"]
+    if not months:
+        return f"when {counted(rows, 'document')} were crawled is not known"
+    ordered = sorted(months)
+    unknown = rows - sum(months.values())
+    told = ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+    return f"crawled {told}" + (f"; of {counted(unknown, 'document')} not known" if unknown else "")
+
+
+def _months(stage: StageView) -> dict[str, int]:
+    months: dict[str, int] = {}
+    for found in stage.statistics.get("crawled", {}).values():
+        for month, documents in found.items():
+            months[month] = months.get(month, 0) + documents
+    return months
