@@ -476,8 +476,8 @@ def lengths(books: Books, told: Told, output: str) -> Rows:
 
 
 def months(books: Books, told: Told, output: str) -> Rows:
-    query = """SELECT coalesce(strftime(crawled_at, '%Y-%m'), 'not known'), count(*) AS many, sum(many) OVER ()::INT FROM docs
-               WHERE stage = ? GROUP BY ALL"""
+    query = """SELECT coalesce(strftime(crawled_at, '%Y-%m'), 'not known'), count(*) AS many, sum(many) OVER ()::INT
+               FROM docs WHERE stage = ? GROUP BY ALL"""
     return [[month, n, share(n, of)] for month, n, of in books.rows(query, books.outputs[output])]
 
 

@@ -8,9 +8,10 @@ from typing import Final
 from curate.accounting.statistics import LENGTH_BINS
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import ROWS
+from viewers.dates import months_in
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import counted, grouped, share
+from viewers.numbers import grouped, share
 from viewers.panels.panel import Panel
 from viewers.tables import Mark, left_out, table
 from viewers.visible import shortened
@@ -94,7 +95,7 @@ def _lengths(name: str, stage: StageView) -> Iterator[Markup | None]:
 
 
 def _dates(name: str, stage: StageView) -> Iterator[Markup | None]:
-    months = _months(stage)
+    months = months_in(stage)
     rows_of_all = stage.manifest["rows"]
     unknown = rows_of_all - sum(months.values())
     if not months:
@@ -108,23 +109,3 @@ def _dates(name: str, stage: StageView) -> Iterator[Markup | None]:
     rows: list[list[Child]] = [[month, grouped(n), share(n, rows_of_all)] for month, n in told]
     yield table(f"Months of crawling of {shortened(name)}", Mark.EXACT, ("Month", "Documents", "of all"), rows)
     yield left_out(max(len(ordered) - MONTHS, 0), "months")
-
-
-def span_of_dates(stage: StageView) -> str:
-    """Return in words from when to when the documents of `stage` were crawled, and of how many that is not known."""
-    months = _months(stage)
-    rows = stage.manifest["rows"]
-    if not months:
-        return f"when {counted(rows, 'document')} were crawled is not known"
-    ordered = sorted(months)
-    unknown = rows - sum(months.values())
-    told = ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
-    return f"crawled {told}" + (f"; of {counted(unknown, 'document')} not known" if unknown else "")
-
-
-def _months(stage: StageView) -> dict[str, int]:
-    months: dict[str, int] = {}
-    for found in stage.statistics.get("crawled", {}).values():
-        for month, documents in found.items():
-            months[month] = months.get(month, 0) + documents
-    return months

@@ -8,10 +8,10 @@ from typing import Final
 from transforms.schema import UNKNOWN
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import ROWS
+from viewers.dates import span_of_dates
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import grouped, share
-from viewers.panels.distributions import span_of_dates
 from viewers.panels.panel import Panel
 from viewers.rights import Licence, OptOut, rights_of
 from viewers.tables import Mark, left_out, table
