@@ -456,12 +456,6 @@ def split(count: Callable[[Books, Told, str, str], Rows]) -> Callable[[Books, To
     return lambda books, told, named: count(books, told, *named.split(" in cells of ", 1))
 
 
-def languages(books: Books, told: Told, output: str) -> Rows:
-    query = """SELECT coalesce(language, 'no language'), count(*) AS many, sum(many) OVER ()::INT,
-                   sum(characters)::INT AS letters, sum(letters) OVER ()::INT FROM docs WHERE stage = ? GROUP BY ALL"""
-    return [[*row[:2], share(*row[1:3]), row[3], share(*row[3:])] for row in books.rows(query, books.outputs[output])]
-
-
 def lengths(books: Books, told: Told, output: str) -> Rows:
     """Count each length that is shown: bins between the first and the last that has documents."""
     query = """SELECT greatest(16, 2 ** (floor(log2(greatest(characters, 1))) + 1))::INT AS top, count(*) FROM docs
@@ -530,7 +524,6 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
         "Stages", stages, {"Made from": TEXT, "Content digest": "of logical values: curate verify counts it again"}
     ),
     NotRecounted("Versions", TEXT),
-    Recount("Languages of (.*)", languages),
     Recount("Lengths of (.*)", lengths),
     Recount("Months of crawling of (.*)", months),
     NotRecounted("What the first step of each phase reads", "tests/viewers/test_steps.py compares every step"),

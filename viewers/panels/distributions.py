@@ -1,8 +1,8 @@
-"""Distributions of what came out: languages, lengths, and the months in which it was crawled."""
+"""Distributions of what came out: lengths, and the months in which it was crawled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from curate.accounting.statistics import LENGTH_BINS
@@ -17,13 +17,9 @@ from viewers.tables import Mark, left_out, table
 from viewers.visible import shortened
 from viewers.who import length_name
 
-LANGUAGES: Final = 40
-"""Languages of an output that are shown."""
-
 MONTHS: Final = 120
 """Months of an output that are shown, the latest ones."""
 
-NO_LANGUAGE: Final = "no language"
 NO_DATE: Final = "not known"
 
 
@@ -33,50 +29,19 @@ def distributions(report: Report) -> Panel | None:
     if not outputs:
         return None
     lede = (
-        "Look for the language that you did not mean to have, for texts so short that they teach nothing, and for the "
-        "months after which nothing was crawled: what happened since is not in it."
+        "Look for texts so short that they teach nothing, and for the month after which nothing was crawled: what "
+        "happened since is not in it."
     )
     parts = [part for name, stage in outputs[:ROWS] for part in _output(name, stage, len(outputs) > 1)]
     note = left_out(max(len(outputs) - ROWS, 0), "outputs")
-    return Panel("distributions", "Languages, lengths, dates", lede, join([*parts, note]))
+    return Panel("distributions", "Lengths and dates", lede, join([*parts, note]))
 
 
 def _output(name: str, stage: StageView, is_titled: bool) -> Iterator[Markup | None]:
     if is_titled:
         yield element("h3", shortened(name))
-    yield from _languages(name, stage)
     yield from _lengths(name, stage)
     yield from _dates(name, stage)
-
-
-def _languages(name: str, stage: StageView) -> Iterator[Markup | None]:
-    groups = stage.statistics.get("groups", {}).get("language")
-    nulls = stage.statistics.get("nulls", {}).get("language")
-    if not groups and not nulls:
-        yield element("p", f"No step tells the language of the documents in {shortened(name)}.", class_="note")
-        return
-    found = sorted((groups or {}).items(), key=lambda item: (-item[1]["documents"], item[0]))
-    rest = found[LANGUAGES:]
-    told = [(shortened(language), counts) for language, counts in found[:LANGUAGES]]
-    told += [(f"{grouped(len(rest))} other languages", _sum([counts for _, counts in rest]))] if rest else []
-    told += [(NO_LANGUAGE, nulls)] if nulls else []
-    documents, characters = (sum(counts[what] for _, counts in told) for what in ("documents", "characters"))
-    rows: list[list[Child]] = [
-        [
-            language,
-            grouped(counts["documents"]),
-            share(counts["documents"], documents),
-            grouped(counts["characters"]),
-            share(counts["characters"], characters),
-        ]
-        for language, counts in told
-    ]
-    columns = ("Language", "Documents", "of all", "Characters", "of all characters")
-    yield table(f"Languages of {shortened(name)}", Mark.EXACT, columns, rows)
-
-
-def _sum(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    return {what: sum(each[what] for each in counts) for what in ("documents", "characters")}
 
 
 def _lengths(name: str, stage: StageView) -> Iterator[Markup | None]:
