@@ -37,6 +37,18 @@ if TYPE_CHECKING:
         read_parquet,
         read_warc,
     )
+    from curate.recipes.reading import (
+        read_code,
+        read_csv,
+        read_epub,
+        read_html,
+        read_mediawiki,
+        read_pdf,
+        read_tar,
+        read_text,
+        read_wat,
+        read_wet,
+    )
     from curate.recipes.recipe import Outputs, Recipe, recipe
     from curate.recipes.reference import Reference, reference
     from curate.recipes.repeats import (
@@ -74,10 +86,20 @@ __all__ = [
     "grade",
     "hold_out",
     "keep_best",
+    "read_code",
+    "read_csv",
+    "read_epub",
     "read_files",
+    "read_html",
     "read_jsonl",
+    "read_mediawiki",
     "read_parquet",
+    "read_pdf",
+    "read_tar",
+    "read_text",
     "read_warc",
+    "read_wat",
+    "read_wet",
     "recipe",
     "reference",
     "tokenize",

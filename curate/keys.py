@@ -37,7 +37,9 @@ def unit_keys(reader: Reader, units: Iterable[FileUnit]) -> list[str]:
 
 def _unit_key(reader: str, unit: FileUnit) -> str:
     fingerprint, path = canonical_json(unit.fingerprint), canonical_json(unit.path)
-    key = digest_bytes(f'{{"fingerprint":{fingerprint},"operation":"read","path":{path},"reader":{reader}}}'.encode())
+    part = "" if unit.part is None else f'"part":{canonical_json(unit.part.described())},'
+    told = f'{{"fingerprint":{fingerprint},"operation":"read",{part}"path":{path},"reader":{reader}}}'
+    key = digest_bytes(told.encode())
     if not unit.repeats:
         return key
     return digest_json({"operation": "same record", "input": key, "ids": sorted(i.hex() for i in unit.repeats)})

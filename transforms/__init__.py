@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from transforms.fineweb_rules import FineWebQuality
     from transforms.fitted import LocalFile
     from transforms.fitted_filter import FittedFilter
+    from transforms.foreign_formats import ExtractPdf, ExtractWikitext
     from transforms.gopher_rules import GopherQuality, GopherRepetition
     from transforms.gopher_stop_words import ENGLISH, GERMAN, STOP_WORDS
     from transforms.language import Language
@@ -63,7 +64,9 @@ __all__ = [
     "EditText",
     "EmbeddedLinear",
     "Embedder",
+    "ExtractPdf",
     "ExtractText",
+    "ExtractWikitext",
     "FastText",
     "FineWebQuality",
     "FittedFilter",

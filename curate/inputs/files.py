@@ -12,14 +12,16 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from curate.configuration import ConfigurationError
 from curate.digests import digest_bytes
 from curate.inputs.listings import CHECKSUMS, check_listing, expected_checksums, read_listing
+from curate.inputs.splitting import is_large, split
 from curate.readers.chunks import InputError
+from curate.readers.parts import Part
 from curate.readers.reader import Reader
 from curate.running.jobs import Item
 from curate.storage.patterns import matcher
@@ -55,7 +57,8 @@ class InputFile:
 class FileUnit:
     """An input file with its fingerprint: a unit of reading.
 
-    `repeats` holds ids of records that an earlier file holds too: here they are refused as "same record".
+    `repeats` holds ids of records that an earlier file holds too: here they are refused as "same record". `part` is
+    what the unit reads of the file; None: all.
     """
 
     root: Path | Store
@@ -63,6 +66,7 @@ class FileUnit:
     size: int
     fingerprint: str
     repeats: frozenset[bytes] = frozenset()
+    part: Part | None = None
 
     @property
     def url(self) -> str:
@@ -81,9 +85,17 @@ class FileUnit:
         """Return the path of the file, or of a copy on this node."""
         return place_of(self.root).local(self.path)
 
-    def described(self) -> dict[str, str]:
+    def described(self) -> dict[str, Any]:
         """Return the unit as it stands in a receipt."""
-        return {"path": self.path, "fingerprint": self.fingerprint}
+        part = {} if self.part is None else {"part": self.part.described()}
+        return {"path": self.path, "fingerprint": self.fingerprint, **part}
+
+
+Unhashed = tuple[InputFile, Reader | None]
+"""A file to be hashed, with its reader where it is to be cut into parts."""
+
+Hashed = tuple[str, tuple[Part, ...]]
+"""The fingerprint of a file, and its parts."""
 
 
 def list_files(reader: Reader) -> list[InputFile]:
@@ -144,18 +156,22 @@ def _is_utf8(path: str) -> bool:
 
 
 class StatIndex:
-    """Fingerprints of files under what `stat` says of them."""
+    """Fingerprints of files, and the parts in which large ones are read, under what `stat` says of them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, str] = {}
+        self._parts: dict[str, tuple[Part, ...]] = {}
         for line in store.appended(FINGERPRINTS):
             self._learn(line)
 
     def _learn(self, line: bytes) -> None:
         try:
             entry = json.loads(line)
-            self._known[entry["stat"]] = entry["fingerprint"]
+            if "parts" in entry:
+                self._parts[entry["stat"]] = tuple(Part.from_json(part) for part in entry["parts"])
+            else:
+                self._known[entry["stat"]] = entry["fingerprint"]
         except (ValueError, KeyError, TypeError):
             return  # a line cut short by a kill: the file is hashed again
 
@@ -163,16 +179,37 @@ class StatIndex:
         """Return the fingerprint of `file`, or None when it must be hashed."""
         return self._known.get(_stat_key(file))
 
+    def parts(self, file: InputFile, reader: Reader) -> tuple[Part, ...] | None:
+        """Return the parts in which `reader` reads `file`, none where it reads it whole; None: they must be found."""
+        return self._parts.get(_parts_key(file, reader))
+
     def put(self, fingerprints: Mapping[InputFile, str]) -> None:
         """Remember fingerprints."""
-        lines = []
-        for file, fingerprint in fingerprints.items():
-            self._known[_stat_key(file)] = fingerprint
-            lines.append(json.dumps({"stat": _stat_key(file), "fingerprint": fingerprint}).encode() + b"\n")
+        self._known.update({_stat_key(file): value for file, value in fingerprints.items()})
+        self._append([{"stat": _stat_key(file), "fingerprint": value} for file, value in fingerprints.items()])
+
+    def put_parts(self, found: Mapping[tuple[InputFile, Reader], tuple[Part, ...]]) -> None:
+        """Remember parts."""
+        keyed = {_parts_key(file, reader): parts for (file, reader), parts in found.items()}
+        self._parts.update(keyed)
+        self._append([{"stat": key, "parts": [part.to_json() for part in parts]} for key, parts in keyed.items()])
+
+    def put_hashed(self, files: Sequence[Unhashed], found: Sequence[Hashed]) -> None:
+        """Remember what `FingerprintJob` found of `files`."""
+        pairs = list(zip(files, found, strict=True))
+        self.put({file: fingerprint for (file, _), (fingerprint, _) in pairs})
+        self.put_parts({(file, reader): parts for (file, reader), (_, parts) in pairs if reader is not None})
+
+    def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
         if lines:
             added = self._store.appender(FINGERPRINTS)
-            added.write(b"".join(lines))
+            added.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
             added.close()
+
+
+def _parts_key(file: InputFile, reader: Reader) -> str:
+    how = (reader.format, reader.unit_bytes, reader.max_record_bytes)
+    return digest_bytes(repr((_stat_key(file), *how)).encode())[:32]
 
 
 def _stat_key(file: InputFile) -> str:
@@ -185,28 +222,40 @@ def _stat_key(file: InputFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintJob:
-    """Hashes input files, those of an item one after the other; the result are their fingerprints."""
+    """Hashes input files, those of an item one after the other, and finds the parts of large ones."""
 
     store: Store
     name: str = "fingerprint inputs"
 
-    def run(self, item: Item) -> list[str]:
-        """Return BLAKE3 over the stored bytes of each file."""
-        files: tuple[InputFile, ...] = item.unit
-        return [place_of(file.root).digest(file.path) for file in files]
+    def run(self, item: Item) -> list[Hashed]:
+        """Return BLAKE3 over the stored bytes of each file, and its parts."""
+        files: tuple[Unhashed, ...] = item.unit
+        return [_hashed(file, reader) for file, reader in files]
 
 
-def fingerprint_items(files: Sequence[InputFile]) -> list[Item]:
+def _hashed(file: InputFile, reader: Reader | None) -> Hashed:
+    place = place_of(file.root)
+    if reader is None:
+        return place.digest(file.path), ()
+    return split(reader, lambda: place.open(file.path), file.path, file.size)
+
+
+def fingerprint_items(files: Sequence[Unhashed]) -> list[Item]:
     """Return items that hash `files`: small ones share a task."""
-    groups: list[list[InputFile]] = []
+    groups: list[list[Unhashed]] = []
     size = 0
-    for file in files:
+    for file, reader in files:
         if not groups or size + file.size > HASHED_BYTES or len(groups[-1]) == HASHED_FILES:
             groups.append([])
             size = 0
-        groups[-1].append(file)
+        groups[-1].append((file, reader))
         size += file.size
-    return [Item("", group[0].path, tuple(group), sum(file.size for file in group)) for group in groups]
+    return [Item("", group[0][0].path, tuple(group), sum(file.size for file, _ in group)) for group in groups]
+
+
+def unhashed(reader: Reader, files: Sequence[InputFile]) -> list[Unhashed]:
+    """Return what is to be hashed of `files`, with the reader where one is read in parts."""
+    return [(file, reader if is_large(reader, file.size) else None) for file in files]
 
 
 def units_of(reader: Reader, files: Sequence[InputFile], index: StatIndex) -> tuple[list[FileUnit], list[InputFile]]:
@@ -223,19 +272,25 @@ def units_of(reader: Reader, files: Sequence[InputFile], index: StatIndex) -> tu
     known, unknown = [], []
     for file in files:
         value = index.get(file)
-        if value is None:
+        parts = index.parts(file, reader) if is_large(reader, file.size) else ()
+        if value is None or parts is None:
             unknown.append(file)
         else:
-            known.append(FileUnit(file.root, file.path, file.size, value))
+            unit = FileUnit(file.root, file.path, file.size, value)
+            known += [_part_of(unit, part) for part in parts] or [unit]
     return known, unknown
 
 
-class _Hashed(io.RawIOBase):
-    """A file that hashes and counts what is read from it, forwards only."""
+def _part_of(unit: FileUnit, part: Part) -> FileUnit:
+    return replace(unit, size=part.stop - part.begin.at, part=part)
 
-    def __init__(self, file: BinaryIO, checksums: Iterable[str]) -> None:
+
+class _Hashed(io.RawIOBase):
+    """A file that hashes and counts what is read from it, forwards only; of a part its own bytes, `size` of them."""
+
+    def __init__(self, file: BinaryIO, checksums: Iterable[str], most: int | None) -> None:
         super().__init__()
-        self.file = file
+        self.file, self.most = file, most
         self.hashers = {kind: CHECKSUMS[kind][0]() for kind in checksums if kind in CHECKSUMS}
         self.size = 0
 
@@ -244,9 +299,10 @@ class _Hashed(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         count = int(self.file.readinto(buffer))  # type: ignore[attr-defined]
+        own = count if self.most is None else max(min(count, self.most - self.size), 0)
         self.size += count
         for hasher in self.hashers.values():
-            hasher.update(memoryview(buffer)[:count])
+            hasher.update(memoryview(buffer)[:own])
         return count
 
     def found(self) -> dict[str, Any]:
@@ -261,13 +317,16 @@ def open_hashed(unit: FileUnit) -> Iterator[BinaryIO]:
     Raises:
         InputError: the file is not the one that was fingerprinted or listed.
     """
-    expected = expected_checksums(unit.fingerprint)
+    part = unit.part
+    expected = expected_checksums(unit.fingerprint) if part is None else {"blake3": part.digest}
     with unit.open() as raw:
-        hashed = _Hashed(raw, expected)
+        if part is not None:
+            raw.seek(part.begin.at)
+        hashed = _Hashed(raw, expected, None if part is None else unit.size)
         reader = io.BufferedReader(hashed, 1 << 20)
         yield reader
         rest = bytearray(1 << 20)
-        while reader.readinto(rest):
+        while (part is None or hashed.size < unit.size) and reader.readinto(rest):
             pass
         found = hashed.found()
     for what, value in expected.items():

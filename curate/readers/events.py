@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -120,6 +121,23 @@ class Rows:
 
 
 Event = Read | Rows | Refused | Structural | Gap | End
+
+
+class Stream(Protocol):
+    """A file read as a stream: `curate.readers.compression.Stored`."""
+
+    place: str
+    taken: int
+    damage: tuple[int, str, str] | None
+
+
+def stored_ends(stored: Stream, total: int) -> Iterator[Event]:
+    """Yield the end of a file read as a stream of `total` bytes, after the gap that damage leaves of it."""
+    yield End(stored.place, total)
+    if stored.damage is not None:
+        start, reason, detail = stored.damage
+        yield Gap("stored", start, stored.taken - start, reason, detail)
+        yield End("stored", stored.taken - start)
 
 
 def totals(events: Iterable[Event]) -> dict[str, tuple[int, int]]:

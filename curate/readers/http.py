@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -74,12 +74,12 @@ class Refusal:
     detail: str | None
 
 
-def read_response(block: bytes, max_payload: int) -> Page | Refusal:
-    """Return the page in the HTTP response `block`; `max_payload` bounds its decoded bytes."""
+def read_response(block: bytes, max_payload: int, statuses: Collection[int] | None = (200,)) -> Page | Refusal:
+    """Return the page in the HTTP response `block`; `max_payload` bounds its decoded bytes, None takes any status."""
     status = _STATUS.match(block)
     if status is None:
         return Refusal(RefusalReason.NO_HEADER, None)
-    if status[1] != b"200":
+    if statuses is not None and int(status[1]) not in statuses:
         return Refusal(RefusalReason.STATUS, status[1].decode())
     header, body = _split(block)
     fields = _fields(header)

@@ -23,6 +23,7 @@ from curate.configuration import ConfigurationError
 from curate.parquet_batches import group_batches, open_parquet, value_bytes
 from curate.readers.events import End, Event, Gap, Refused, Rows
 from curate.readers.parquet_columns import columns_of
+from curate.readers.parts import Border, Part
 from curate.readers.reader import Reader
 from curate.readers.rows import row_event
 from transforms.schema import CRAWLED_AT
@@ -34,17 +35,17 @@ HEADERS: Final = 1 << 10
 _Way = Callable[[pa.RecordBatch, int, Reader], Iterable[Event]]
 
 
-def read_parquet_events(path: Path, reader: Reader) -> Iterator[Event]:
-    """Yield the events of a Parquet file, rows as columns where that is possible."""
-    return _events(path, reader, _as_columns)
+def read_parquet_events(path: Path, reader: Reader, part: Part | None = None) -> Iterator[Event]:
+    """Yield the events of a Parquet file or some of its row groups, rows as columns where that is possible."""
+    return _events(path, reader, _as_columns, part)
 
 
-def read_parquet_records(path: Path, reader: Reader) -> Iterator[Event]:
-    """Yield the events of a Parquet file, one for each row."""
-    return _events(path, reader, _row_events)
+def read_parquet_records(path: Path, reader: Reader, part: Part | None = None) -> Iterator[Event]:
+    """Yield the events of a Parquet file or some of its row groups, one for each row."""
+    return _events(path, reader, _row_events, part)
 
 
-def _events(path: Path, reader: Reader, events_of: _Way) -> Iterator[Event]:
+def _events(path: Path, reader: Reader, events_of: _Way, part: Part | None) -> Iterator[Event]:
     try:
         file = open_parquet(path)
     except (pa.ArrowException, OSError):
@@ -53,12 +54,13 @@ def _events(path: Path, reader: Reader, events_of: _Way) -> Iterator[Event]:
         yield End("stored", size)
         return
     with file:
-        first = 0
-        for group in range(file.num_row_groups):
+        begin, end = (Border(0), None) if part is None else (part.begin, part.end)
+        first = begin.base
+        for group in range(begin.group, file.num_row_groups if end is None else end.group):
             rows = file.metadata.row_group(group).num_rows
             yield from _group_events(file, group, first, first + rows, reader, events_of)
             first += rows
-        yield End("row", first)
+        yield End("row", first - begin.base)
 
 
 def _group_events(

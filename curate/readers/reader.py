@@ -1,27 +1,52 @@
 """Readers: where documents come from, and how their rows are named.
 
-A `Reader` is configuration; `read_warc`, `read_jsonl`, `read_parquet` and `read_files` make one. Its schema is
+A `Reader` is configuration; `read_warc`, `read_jsonl` and the others make one. Its schema is
 declared, never guessed from the first row: what nobody declared survives as canonical JSON in `extra`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
-from curate.configuration import ConfigurationError
+from curate.configuration import KEYED_IF_GIVEN, ConfigurationError
+from curate.readers.forms import Form, TarForm, WatForm
 from curate.store import Store, StoreError
-from transforms.schema import BASE, CRAWLED_AT, documents, records
+from transforms.schema import BASE, CRAWLED_AT, documents, records, with_columns
+
+UNIT_BYTES: Final = 256 << 20
+"""Default size of a file from which on it is read in several units."""
 
 MAX_RECORD_BYTES: Final = 64 << 20
 """Default bound of a record: of its line, its file, the block of an archive and what it decodes to, or the strings and
 binary values of its row."""
 
-FORMATS: Final = ("warc", "jsonl", "parquet", "files")
+PACKED: Final = ("mediawiki", "epub", "pdf")
+FORMATS: Final = ("warc", "wet", "wat", "jsonl", "parquet", "csv", "files", "text", "code", "html", "tar", *PACKED)
+RAW: Final = frozenset({"warc", "html", *PACKED})
+"""Formats of records whose bytes are not yet text: a transform makes text of them."""
+
+NAMED: Final = frozenset({"warc", "wet", "wat"})
+"""Formats whose records name themselves."""
+
+FURTHER: Final[Mapping[str, tuple[str, ...]]] = {
+    "wet": ("url", "identified_languages"),
+    "wat": ("url",),
+    "text": ("encoding",),
+    "code": ("encoding", "path", "language", "repository"),
+    "mediawiki": ("title", "redirect", "revised"),
+    "epub": ("book", "path"),
+}
+"""Further columns of strings that readers fill, and of numbers:"""
+
+NUMBERS: Final[Mapping[str, tuple[str, ...]]] = {"mediawiki": ("page", "namespace"), "epub": ("chapter",)}
+
+_MEMBER: Final = pa.field("member", pa.large_string())
+
 CLASHES: Final = ("error", "place")
 TYPES: Final[Mapping[str, pa.DataType]] = {
     "string": pa.large_string(),
@@ -66,6 +91,9 @@ class Reader:
         max_damaged: largest share of the source's bytes (or rows) that may lie in gaps; more stops the run.
         listing: file that pins the files (`curate list` writes it), so that none is hashed before the run; or None.
             What it says of a file is the fingerprint of that file, and so in its key.
+        form: what else the format needs to know (`curate.readers.forms`); None: nothing.
+        unit_bytes: a file that is larger is read in several units at once where its format allows. Which records there
+            are and what they are called does not depend on it; how they are cut into shards does.
     """
 
     format: str
@@ -80,6 +108,8 @@ class Reader:
     max_record_bytes: int = MAX_RECORD_BYTES
     max_damaged: str = field(default="0.5", metadata={"key": False})
     listing: Path | None = field(default=None, metadata={"key": False})
+    form: Form | None = field(default=None, metadata=KEYED_IF_GIVEN)
+    unit_bytes: int = field(default=UNIT_BYTES, metadata={"key": False})
 
     version = 2  # raised when what a reader makes of some file changes
 
@@ -90,6 +120,8 @@ class Reader:
                 raise ConfigurationError(f"column {name!r} is a {SPECIAL[name]}, not {column.type}")
         if self.on_clash not in CLASHES:
             raise ConfigurationError(f"on_clash={self.on_clash!r} is not one of {', '.join(CLASHES)}")
+        if self.unit_bytes < 1:
+            raise ConfigurationError(f"unit_bytes={self.unit_bytes}: give a positive number of bytes")
         if not 0 <= float(self.max_damaged) <= 1:
             raise ConfigurationError(f"max_damaged={self.max_damaged}: give a share from 0 to 1")
         if not self.source or "/" in self.source:
@@ -103,7 +135,8 @@ class Reader:
     @property
     def keyed(self) -> bool:
         """Whether records carry a natural key, so that two files may hold the same record."""
-        return self.on_clash == "error" and (self.format == "warc" or any(name == "key" for name, _ in self.columns))
+        read = self.form.format if isinstance(self.form, TarForm) else self.format
+        return self.on_clash == "error" and (read in NAMED or any(name == "key" for name, _ in self.columns))
 
     def column(self, name: str) -> Column | None:
         """Return the declared input column for our column `name`."""
@@ -111,11 +144,21 @@ class Reader:
 
     def schema(self) -> pa.Schema:
         """Return the schema of the rows that this reader makes."""
-        if self.format == "warc":
-            return records()
+        if isinstance(self.form, TarForm):
+            return with_columns(self.inner(self.form).schema(), _MEMBER)
+        further = [pa.field(name, pa.large_string()) for name in FURTHER.get(self.format, ())]
+        if self.format in RAW:
+            numbers = [pa.field(name, pa.int64()) for name in NUMBERS.get(self.format, ())]
+            return with_columns(records(), *further, *numbers)
+        if isinstance(self.form, WatForm):
+            further += [pa.field(name, pa.large_string()) for name, _ in self.form.columns]
         special = {*BASE.names, "key"}
-        further = [pa.field(name, TYPES[column.type]) for name, column in self.columns if name not in special]
+        further += [pa.field(name, TYPES[column.type]) for name, column in self.columns if name not in special]
         return documents(*further)
+
+    def inner(self, form: TarForm) -> Reader:
+        """Return the reader of the members of tar archives."""
+        return replace(self, format=form.format, form=form.form)
 
     def __str__(self) -> str:
         return f"read_{self.format} {self.pattern} as {self.source!r}"

@@ -7,6 +7,7 @@ it is read. Cost: memory of what is kept plus one piece.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 
@@ -15,15 +16,16 @@ class Window:
 
     Args:
         pull: returns the next piece of the stream, b"" at its end.
+        start: offset of the first piece.
     """
 
     __slots__ = ("_buffer", "_done", "_pull", "start")
 
-    def __init__(self, pull: Callable[[], bytes]) -> None:
+    def __init__(self, pull: Callable[[], bytes], start: int = 0) -> None:
         self._pull = pull
         self._buffer = bytearray()
         self._done = False
-        self.start = 0
+        self.start = start
 
     @property
     def end(self) -> int:
@@ -49,6 +51,18 @@ class Window:
         begin = max(begin - self.start, 0)
         found = self._buffer.find(needle, begin, max(end - self.start, begin))
         return found if found < 0 else found + self.start
+
+    def rfind(self, needle: bytes, begin: int, end: int) -> int:
+        """Return the offset of the last `needle` wholly within [begin, end) of what is kept, or `begin` - 1."""
+        begin = max(begin, self.start)
+        found = self._buffer.rfind(needle, begin - self.start, max(end, begin) - self.start)
+        return found + self.start if found >= 0 else begin - 1
+
+    def search(self, pattern: re.Pattern[bytes], begin: int, end: int) -> int:
+        """Return the offset of the first match of `pattern` wholly within [begin, end) of what is kept, or -1."""
+        begin = max(begin - self.start, 0)
+        found = pattern.search(self._buffer, begin, max(end - self.start, begin))
+        return found.start() + self.start if found is not None else -1
 
     def copy(self, begin: int, end: int) -> bytes:
         """Return the kept bytes of [begin, end)."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from curate.configuration import KEYED_IF_GIVEN, ConfigurationError
-from curate.readers.reader import MAX_RECORD_BYTES, Column, Reader, declared_columns, source_root
+from curate.readers.forms import PAGES, WarcForm
+from curate.readers.reader import MAX_RECORD_BYTES, UNIT_BYTES, Column, Reader, declared_columns, source_root
 from curate.recipes.reference import Against, Reference, references_of
 from curate.store import Store
 from transforms.benchmark_items import Benchmark
@@ -289,10 +290,14 @@ def read_warc(
     max_record_bytes: int = MAX_RECORD_BYTES,
     max_damaged: float = 0.5,
     listing: str | Path | None = None,
+    statuses: Sequence[int] | None = (200,),
+    revisits: str = "count",
+    unit_bytes: int = UNIT_BYTES,
 ) -> Dataset:
-    """Read web archives below `root`: one record a response, its payload not yet text (apply `ExtractText`).
+    """Read web archives (WARC, ARC; plain, .gz, .lz4, .zst): a record a response, not yet text (apply `ExtractText`).
 
-    Ids come from WARC-Record-ID. Damage, other record types and other statuses than 200 are recorded, none is silent.
+    Ids come from WARC-Record-ID; of ARC, which has none, from the place. Damage, other record types and other statuses
+    than 200 are recorded, none is silent.
 
     Args:
         root: folder of the source, a URL, or a `Store` with options; paths below it name its files.
@@ -305,7 +310,13 @@ def read_warc(
         max_damaged: largest share of the source's bytes that may lie in gaps; more stops the run.
         listing: file that pins the files by size and checksum, as `curate list` writes it: nothing is hashed before the
             run, and a file that is not the listed one is an error.
+        statuses: HTTP status codes that become records; None takes any. Others are dropped as "http status".
+        revisits: "count" records that say that the same bytes came again, or "resolve" them: each becomes a record with
+            the bytes of the one that it refers to, where that stands earlier in the same file, else it is dropped.
+        unit_bytes: files larger than this are read in several units at once where that is possible: plain, and
+            compressed record by record. How records are called does not depend on it.
     """
+    form = WarcForm(None if statuses is None else tuple(statuses), revisits)
     reader = Reader(
         "warc",
         source_root(root),
@@ -317,6 +328,8 @@ def read_warc(
         max_record_bytes=max_record_bytes,
         max_damaged=str(max_damaged),
         listing=_path(listing),
+        form=None if form == PAGES else form,
+        unit_bytes=unit_bytes,
     )
     return Dataset(Read(reader), f"read {source}")
 
@@ -334,10 +347,11 @@ def read_jsonl(
     max_record_bytes: int = MAX_RECORD_BYTES,
     max_damaged: float = 0.5,
     listing: str | Path | None = None,
+    unit_bytes: int = UNIT_BYTES,
 ) -> Dataset:
-    """Read JSON lines (plain, .gz, .zst) below `root`; further arguments as in `read_parquet`."""
+    """Read JSON lines (plain, .gz, .zst, .bz2, .xz, .lz4) below `root`; further arguments as in `read_parquet`."""
     given = (tuple(ignore), licence, on_clash, excerpts, max_record_bytes)
-    return _read_rows("jsonl", source_root(root), pattern, source, columns, given, max_damaged, listing)
+    return _read_rows("jsonl", source_root(root), pattern, source, columns, given, max_damaged, listing, unit_bytes)
 
 
 def read_parquet(
@@ -353,6 +367,7 @@ def read_parquet(
     max_record_bytes: int = MAX_RECORD_BYTES,
     max_damaged: float = 0.5,
     listing: str | Path | None = None,
+    unit_bytes: int = UNIT_BYTES,
 ) -> Dataset:
     """Read Parquet files below `root`.
 
@@ -370,9 +385,11 @@ def read_parquet(
             large". What a task needs of memory follows from it (`DocumentJob.resources`).
         max_damaged: largest share of the source's bytes or rows that may lie in gaps; more stops the run.
         listing: as in `read_warc`.
+        unit_bytes: files larger than this are read in several units at once: Parquet by row groups, plain JSON lines by
+            lines. How records are called does not depend on it.
     """
     given = (tuple(ignore), licence, on_clash, excerpts, max_record_bytes)
-    return _read_rows("parquet", source_root(root), pattern, source, columns, given, max_damaged, listing)
+    return _read_rows("parquet", source_root(root), pattern, source, columns, given, max_damaged, listing, unit_bytes)
 
 
 def _read_rows(
@@ -384,9 +401,20 @@ def _read_rows(
     given: tuple[tuple[str, ...], str | None, str, bool, int],
     max_damaged: float,
     listing: str | Path | None,
+    unit_bytes: int,
 ) -> Dataset:
     pairs = declared_columns(columns, "text")
-    reader = Reader(kind, root, pattern, source, pairs, *given, max_damaged=str(max_damaged), listing=_path(listing))
+    reader = Reader(
+        kind,
+        root,
+        pattern,
+        source,
+        pairs,
+        *given,
+        max_damaged=str(max_damaged),
+        listing=_path(listing),
+        unit_bytes=unit_bytes,
+    )
     return Dataset(Read(reader), f"read {source}")
 
 

@@ -21,6 +21,7 @@ from curate.inputs.files import (
     fingerprint_items,
     list_files,
     place_of,
+    unhashed,
     units_of,
 )
 from curate.inputs.repeats import Repeats
@@ -117,10 +118,12 @@ def fingerprint_inputs(stages: Stages, engine: Engine) -> Units:
     index = StatIndex(engine.store)
     readers = {reading_name(reader): reader for reader in readers_of(stages)}
     files = {name: _listed(reader) for name, reader in readers.items()}
-    unknown = [file for name, reader in readers.items() for file in units_of(reader, files[name], index)[1]]
+    unknown = [
+        each for name, reader in readers.items() for each in unhashed(reader, units_of(reader, files[name], index)[1])
+    ]
     items = fingerprint_items(list(dict.fromkeys(unknown)))
     for attempt in engine.attempts(FingerprintJob(engine.store), items, len(items)):
-        index.put(dict(zip(attempt.item.unit, attempt.result, strict=True)))
+        index.put_hashed(attempt.item.unit, attempt.result)
     return {name: units_of(reader, files[name], index)[0] for name, reader in readers.items()}
 
 

@@ -23,8 +23,8 @@ from curate.accounting.statistics import merge_all
 from curate.configuration import ConfigurationError
 from curate.inputs.files import FileUnit, list_files
 from curate.readers import chunks as chunks_module
+from curate.readers import compression as compression_module
 from curate.readers import files as files_module
-from curate.readers import jsonl as jsonl_module
 from curate.readers.chunks import chunks_of
 from curate.readers.events import Event, Gap, Read, Refused, Structural, totals
 from curate.readers.jsonl import DEEPEST
@@ -112,8 +112,8 @@ def test_lines_do_not_depend_on_the_blocks_that_are_read(
 ) -> None:
     expected = read(tmp_path / "f.jsonl", LINES)
     packed = read(tmp_path / "f.jsonl.gz", gzipped(LINES))
-    for name in ("BLOCK", "GZIP_BLOCK", "ZSTD_BLOCK"):
-        monkeypatch.setattr(jsonl_module, name, block)
+    for name in ("BLOCK", "FED", "ZSTD_FED"):
+        monkeypatch.setattr(compression_module, name, block)
     assert events_of(tmp_path / "f.jsonl", reader_of()) == expected
     assert events_of(tmp_path / "f.jsonl.gz", reader_of()) == packed
     assert texts(read(tmp_path / "f.jsonl.zst", zstandard.compress(LINES))) == texts(expected)
@@ -182,7 +182,7 @@ def test_chunk_closes_by_bytes_as_well_as_by_rows(tmp_path: Path, monkeypatch: p
 def test_line_above_the_limit_is_refused_with_its_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, block: int
 ) -> None:
-    monkeypatch.setattr(jsonl_module, "BLOCK", block)
+    monkeypatch.setattr(compression_module, "BLOCK", block)
     line = b'{"text":"' + b"x" * (size - len(b'{"text":""}\n')) + b'"}\n'
     events = read(tmp_path / "f.jsonl", b'{"text":"a"}\n' + line + b'{"text":"b"}', reader_of(max_record_bytes=100))
     assert [text for text in texts(events) if len(text) < 5] == ["a", "b"]

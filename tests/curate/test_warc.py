@@ -177,7 +177,7 @@ def test_records_of_each_kind_become_what_they_are() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["a.arc", "a.arc.gz", "a.warc.wat.gz", "a.warc.lz4", "a.warc.zst", "a.txt", "A.WAT"])
+@pytest.mark.parametrize("name", ["a.txt", "a.bin.gz", "a.warc.bz2", "a.lz4"])
 def test_other_formats_are_one_gap_over_the_whole_file(name: str) -> None:
     data = b"something else" * 50_000
     assert read(data, name) == [Gap("stored", 0, len(data), "unsupported format", None), End("stored", len(data))]

@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 import transforms
 from curate.configuration import describe
 from tests.transforms.documents import batch_of
+from tests.transforms.test_foreign_formats import pdf, raw
 from transforms.added_columns import AddColumns
 from transforms.benchmark_items import Benchmark
 from transforms.c4_rules import C4Documents, C4Lines, MC4Paragraphs
@@ -37,6 +38,7 @@ from transforms.datatrove_steps import Datatrove
 from transforms.extraction import ExtractText
 from transforms.fineweb_rules import FineWebQuality
 from transforms.fitted_filter import FittedFilter
+from transforms.foreign_formats import ExtractPdf, ExtractWikitext
 from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.gopher_stop_words import GERMAN
 from transforms.language import Language
@@ -154,6 +156,17 @@ def records_of(texts: list[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
+def wiki_pages(texts: list[str]) -> pa.RecordBatch:
+    """Wikitext with a template and a heading before each text."""
+    return raw([f"{{{{t|a}}}}\n== Page ==\n'''{text}'''".encode() for text in texts], "text/x-wiki")
+
+
+def pdf_files(texts: list[str]) -> pa.RecordBatch:
+    """PDF files of the letters and digits of each text."""
+    lines = ["".join(c for c in text if c.isascii() and c.isalnum())[:40].encode() for text in texts]
+    return raw([pdf(line) for line in lines], "application/pdf")
+
+
 CONSUMED = frozenset(
     {"payload", "content_type", "http_charset", "optout_headers", "optout", "licence", "licence_basis"}
 )
@@ -165,6 +178,8 @@ ITEMS = Benchmark.jsonl("items", Path(__file__).parent / "items.jsonl", question
 MEMBERS: dict[str, Member] = {
     "ExtractText": Member(ExtractText(), records_of, CONSUMED),
     "ExtractText by resiliparse": Member(ExtractText("resiliparse"), records_of, CONSUMED),
+    "ExtractWikitext": Member(ExtractWikitext(), wiki_pages, CONSUMED),
+    "ExtractPdf": Member(ExtractPdf(), pdf_files, CONSUMED),
     "Language": Member(Language(), batch_of),
     "Language with thresholds": Member(Language({"en": 0.65, "de": 0.70}, characters=500), batch_of),
     "Sample": Member(Sample(Fraction(1, 2)), batch_of),
@@ -223,6 +238,8 @@ MEMBERS: dict[str, Member] = {
 }
 
 GOLDEN: dict[str, str] = {
+    "ExtractWikitext": "1 7e3f3c2caee086df",
+    "ExtractPdf": "1 db1257fbaa56e7fd",
     "RespectOptOut": "1 2ef4c58e7c54236a",
     "C4Lines": "1 24a42779f02c0585",
     "C4Lines without end marks": "1 f085fa097122a83e",

@@ -1,6 +1,6 @@
-"""WARC records in gzip: one per member, as the format recommends, or many in one stream, and damage in either.
+"""Records of archives in gzip members, lz4 or Zstandard frames: one in each, as the formats recommend, or many.
 
-Members are inflated one after the other into a stream that `warc_framing.frame` cuts. An item (record or hole) that
+Members are inflated one after the other into a stream that `framing.frame` cuts. An item (record or hole) that
 begins and ends where members do is placed by its *stored* bytes; any other by its bytes in the decompressed *stream*,
 which counts the members that hold such items and no others. A member that begins with a record is a hard border:
 what is open before it ends there, so a wrong length costs one record.
@@ -17,23 +17,26 @@ stored byte. Memory: the blocks of the framing and one member's stored bytes up 
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, Final
+from typing import Final
 
-from curate.readers.warc_framing import Frame, GapReason, Hole, frame
+from curate.readers.compression import FED, Codec, Inflating
+from curate.readers.framing import Frame, GapReason, Grammar, Hole, frame
 from curate.readers.window import Window
 
-MAGIC: Final = b"\x1f\x8b\x08"
-
-_FEED: Final = 1 << 15  # stored bytes inflated at once
-_PIECE: Final = 1 << 20  # inflated bytes at once
 _LOOKBACK: Final = 1 << 16  # stored bytes kept behind the place of inflation in a stream of many records
 _RETRIES: Final = 16
 _BOMB: Final = 64
-_MARK: Final = b"WARC/"
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """What is in an archive, and how it is packed."""
+
+    codec: Codec
+    grammar: Grammar
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,87 +51,69 @@ class Placed:
 
 @dataclass(slots=True)
 class _Member:
-    """A gzip member that is being inflated: [start, at) of the stored bytes is consumed, `piece` not yet handed on.
+    """A member that is being inflated: [start, at) of the stored bytes is consumed, `piece` not yet handed on.
 
     `failed` tells why it cannot be inflated beyond `piece`.
     """
 
     start: int
     at: int
-    inflate: Any  # zlib's decompressor, which has no public type
+    inflate: Inflating
     piece: bytes = b""
     failed: GapReason | None = None
 
     def advance(self, stored: Window) -> None:
         """Inflate the next piece, if there is one."""
-        while not (self.piece or self.inflate.eof or self.failed):
-            fed = stored.copy(self.at, min(stored.fill(self.at + _FEED), self.at + _FEED))
-            before = self.inflate.copy()
-            try:
-                self.piece = self.inflate.decompress(fed, _PIECE)
-            except zlib.error:
-                self.piece, sound = _inflate_until_damage(before, fed)
-                self.at += sound
+        while not (self.piece or self.inflate.ended or self.failed):
+            found = self.inflate.step(stored.copy(self.at, min(stored.fill(self.at + FED), self.at + FED)))
+            self.at += found.used
+            self.piece = found.content
+            if not found.sound:
                 self.failed = GapReason.DAMAGED
-                return
-            self.at += len(fed) - len(self.inflate.unconsumed_tail) - len(self.inflate.unused_data)
-            if not fed and not self.piece:
+            elif found.ended:
+                self.at -= len(self.inflate.rest)
+            elif not (found.used or found.content):
                 self.failed = GapReason.CUT_OFF
 
 
-def _inflate_until_damage(inflate: Any, fed: bytes) -> tuple[bytes, int]:
-    """Return what `fed` inflates to before the byte at which it fails, and how many bytes come before that one."""
-    pieces: list[bytes] = []
-    at, step = 0, len(fed)
-    while step:
-        trial = inflate.copy()
-        try:
-            pieces.append(trial.decompress(fed[at : at + step]))
-        except zlib.error:
-            step //= 2
-        else:
-            inflate, at = trial, at + step
-            step = min(step, len(fed) - at)
-    return b"".join(pieces), at
-
-
-def _open_member(stored: Window, start: int) -> _Member | None:
+def _open_member(stored: Window, start: int, packing: Packing) -> _Member | None:
     """Return the member that begins at `start` with its first bytes inflated, None where there is none."""
-    begin = stored.copy(start, min(stored.fill(start + 4), start + 4))
-    if len(begin) < 4 or not begin.startswith(MAGIC) or begin[3] & 0xE0:
+    if not packing.codec.begins(stored.copy(start, min(stored.fill(start + 4), start + 4))):
         return None
-    member = _Member(start, start, zlib.decompressobj(31))
+    member = _Member(start, start, packing.codec.start())
     collected = b""
-    while len(collected) < 4 + len(_MARK) and not (member.inflate.eof or member.failed):
+    while len(collected) < packing.grammar.peek and not (member.inflate.ended or member.failed):
         member.advance(stored)
         collected, member.piece = collected + member.piece, b""
     member.piece = collected
     return member if collected or not member.failed else None
 
 
-def _next_member(stored: Window, search: int) -> _Member | None:
+def _next_member(stored: Window, search: int, packing: Packing) -> _Member | None:
     """Return the first member at or after `search` that begins with a record, None where none does."""
+    magic = packing.codec.magic
     while True:
         reach = search + _LOOKBACK
         end = min(stored.fill(reach), reach)
-        found = stored.find(MAGIC, search, end)
+        found = stored.find(magic, search, end)
         if found >= 0:
-            member = _open_member(stored, found)
-            if member is not None and _begins_record(member):
+            member = _open_member(stored, found, packing)
+            if member is not None and packing.grammar.begins(member.piece):
                 return member
             search = found + 1
         elif end < reach:
             return None
         else:
-            search = end - len(MAGIC) + 1
+            search = end - len(magic) + 1
         stored.drop(search)
 
 
 class _Segment:
     """Members read as one stream, up to the next that begins with a record, to damage or to what is no member."""
 
-    def __init__(self, stored: Window, first: _Member, keep: int) -> None:
+    def __init__(self, stored: Window, first: _Member, keep: int, packing: Packing) -> None:
         self.stored, self.member, self.keep, self.start = stored, first, keep, first.start
+        self.packing = packing
         self.anchor: int | None = first.start  # where the item that is being read begins, if a member does there
         self.borders = {0: first.start}  # offset in the stream -> stored offset, for the borders not passed yet
         self.damage: GapReason | None = None
@@ -139,7 +124,7 @@ class _Segment:
     def _pull(self) -> bytes:
         while not self.member.piece and not self.member.failed:
             self.stored.drop(self._kept_from())
-            if self.member.inflate.eof and not self._cross():
+            if self.member.inflate.ended and not self._cross():
                 return b""
             self.member.advance(self.stored)
         piece, self.member.piece = self.member.piece, b""
@@ -150,10 +135,10 @@ class _Segment:
     def _cross(self) -> bool:
         """Go on to the next member unless a record begins it; return whether there is one to go on to."""
         self.borders[self.inflated] = self.member.at
-        member = self.following or _open_member(self.stored, self.member.at)
+        member = self.following or _open_member(self.stored, self.member.at, self.packing)
         if member is None:
             return False
-        if not member.piece or member.piece.startswith(_MARK):
+        if not member.piece or self.packing.grammar.begins_exactly(member.piece):
             self.following = member
             return False
         self.member = member
@@ -182,45 +167,45 @@ class _Segment:
         return Placed("stream", base, item.end - item.start, item)
 
 
-def read_members(stored: Window, max_block: int) -> Iterator[Placed]:
-    """Cut the gzip members of `stored` into records and holes; see the module for where each is placed."""
-    at, base, wasted = 0, 0, 0
+def read_members(stored: Window, max_block: int, packing: Packing, at: int = 0, base: int = 0) -> Iterator[Placed]:
+    """Cut the members of `stored` into records and holes; see the module for where each is placed.
+
+    The first member begins at `at`; `base` bytes of the stream were counted before.
+    """
+    wasted = 0
     member: _Member | None = None
     while stored.fill(at + 1) > at:
-        member = member or _open_member(stored, at)
-        if member is not None and member.inflate.eof and not member.piece:
+        member = member or _open_member(stored, at, packing)
+        if member is not None and member.inflate.ended and not member.piece:
             yield Placed("stored", at, member.at - at, None)
             at, member = member.at, None
-        elif member is None or not _begins_record(member):
-            reason = GapReason.GARBAGE if member else _no_member(stored, at)
-            member = _next_member(stored, at + 1)
+        elif member is None or not packing.grammar.begins(member.piece):
+            reason = GapReason.GARBAGE if member else _no_member(stored, at, packing)
+            member = _next_member(stored, at + 1, packing)
             yield _gap(at, member.start if member else stored.end, reason)
             at = member.start if member else stored.end
         else:
-            segment = _Segment(stored, member, max_block + (1 << 20))
+            segment = _Segment(stored, member, max_block + (1 << 20), packing)
             base, open_at = yield from _read_segment(segment, max_block, base)
             at, member = segment.member.at, segment.following
             if segment.damage is not None:
                 wasted += segment.inflated
                 affordable = wasted <= _RETRIES * at + segment.keep
-                member = _next_member(stored, segment.after_damage() if affordable else at)
+                member = _next_member(stored, segment.after_damage() if affordable else at, packing)
                 end = member.start if member else stored.end
                 yield _gap(min(at, end) if open_at is None else open_at, end, segment.damage)
                 at = end
 
 
-def begins_member(stored: Window, at: int) -> bool:
-    """Return whether a gzip member that begins with a record begins at `at`."""
-    member = _open_member(stored, at)
-    return member is not None and _begins_record(member)
+def begins_member(stored: Window, at: int, packing: Packing) -> bool:
+    """Return whether a member that begins with a record begins at `at`."""
+    member = _open_member(stored, at, packing)
+    return member is not None and packing.grammar.begins(member.piece)
 
 
-def _begins_record(member: _Member) -> bool:
-    return member.piece.lstrip(b"\r\n").startswith(_MARK)
-
-
-def _no_member(stored: Window, at: int) -> GapReason:
-    return GapReason.DAMAGED if stored.copy(at, at + len(MAGIC)) == MAGIC else GapReason.NOT_GZIP
+def _no_member(stored: Window, at: int, packing: Packing) -> GapReason:
+    magic = packing.codec.magic
+    return GapReason.DAMAGED if stored.copy(at, at + len(magic)) == magic else GapReason.NOT_GZIP
 
 
 def _gap(begin: int, end: int, reason: GapReason) -> Placed:
@@ -233,7 +218,7 @@ def _read_segment(segment: _Segment, max_block: int, base: int) -> Generator[Pla
     Returns the new base of the stream, and the stored offset from which on the segment is damaged: None where the
     damage lies in a member whose earlier records went out.
     """
-    items = frame(segment.stream, max_block, segment.patient)
+    items = frame(segment.stream, max_block, segment.patient, segment.packing.grammar)
     for item, following in pairwise(chain(items, (None,))):
         assert item is not None
         if isinstance(item, Hole) and item.reason is GapReason.ENDLESS:

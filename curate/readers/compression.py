@@ -1,0 +1,272 @@
+"""Compressed members one piece at a time: gzip, bzip2, xz, lz4 frames, Zstandard frames.
+
+An `Inflating` is fed the bytes of one member and gives pieces of bounded size, so a bomb costs a piece. It never
+raises: what does not inflate is `sound=False`. A `Codec` says how members begin and how to start one. `decompressed`
+reads members one after the other as one stream, up to the first damage.
+
+Memory: a piece of at most `PIECE` bytes; of Zstandard, whose library cannot be asked for less, what `ZSTD_FED` bytes
+inflate to, 64 MiB at worst (it has 32,768 : 1), and a window of at most 128 MiB; of xz its dictionary, 128 MiB at most.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+
+import zstandard
+
+from curate.configuration import ConfigurationError
+
+PIECE: Final = 1 << 20
+"""Inflated bytes at once."""
+
+BLOCK: Final = 1 << 20
+"""Bytes of a plain file at once."""
+
+FED: Final = 1 << 15
+ZSTD_FED: Final = 2 << 10
+BOMB: Final = 1 << 30
+BOMB_TIMES: Final = 2000
+"""A file is a bomb where it unpacks to more than `BOMB` bytes and `BOMB_TIMES` what was read of it."""
+
+WINDOW: Final = 1 << 27
+"""Most memory for what a Zstandard frame or xz stream refers back to."""
+
+
+class Piece(NamedTuple):
+    """What a step gave: inflated `content`, bytes that it `used`, whether they were sound, whether the member ended."""
+
+    content: bytes
+    used: int
+    sound: bool = True
+    ended: bool = False
+
+
+class Inflating(Protocol):
+    """One member under way."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the member has ended."""
+        ...
+
+    @property
+    def rest(self) -> bytes:
+        """Bytes that were used and, once the member has ended, turn out to lie behind it."""
+        ...
+
+    def step(self, fed: bytes) -> Piece:
+        """Return the next piece, given the bytes after those that were used."""
+        ...
+
+
+class _Gzip:
+    """On damage, what lies before the damaged byte is given."""
+
+    rest = b""
+
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(31)
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._inflate.eof)
+
+    def step(self, fed: bytes) -> Piece:
+        before = self._inflate.copy()
+        try:
+            content = self._inflate.decompress(fed, PIECE)
+        except zlib.error:
+            return Piece(*_until_damage(before, fed), sound=False)
+        used = len(fed) - len(self._inflate.unconsumed_tail) - len(self._inflate.unused_data)
+        return Piece(content, used, ended=self.ended)
+
+
+def _until_damage(inflate: Any, fed: bytes) -> tuple[bytes, int]:
+    """Return what `fed` inflates to before the byte at which it fails, and how many bytes come before that one."""
+    pieces: list[bytes] = []
+    at, step = 0, len(fed)
+    while step:
+        trial = inflate.copy()
+        try:
+            pieces.append(trial.decompress(fed[at : at + step]))
+        except zlib.error:
+            step //= 2
+        else:
+            inflate, at = trial, at + step
+            step = min(step, len(fed) - at)
+    return b"".join(pieces), at
+
+
+class _Buffering:
+    """Decompressors in the manner of `bz2`: they keep what they did not get to."""
+
+    def __init__(self, inflate: Any) -> None:
+        self._inflate = inflate
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._inflate.eof)
+
+    @property
+    def rest(self) -> bytes:
+        return (self._inflate.unused_data or b"") if self._inflate.eof else b""
+
+    def step(self, fed: bytes) -> Piece:
+        given = fed if self._inflate.needs_input else b""
+        try:
+            content = self._inflate.decompress(given, PIECE)
+        except (OSError, EOFError, RuntimeError, ValueError, MemoryError, lzma.LZMAError):
+            return Piece(b"", 0, sound=False)
+        return Piece(content, len(given), ended=self.ended)
+
+
+class _Zstandard:
+    """Fed so little at once that what comes out fits memory."""
+
+    rest = b""
+
+    def __init__(self, dictionary: Any = None) -> None:
+        given = {} if dictionary is None else {"dict_data": dictionary}
+        self._inflate = zstandard.ZstdDecompressor(max_window_size=WINDOW, **given).decompressobj()
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._inflate.eof)
+
+    def step(self, fed: bytes) -> Piece:
+        given = fed[:ZSTD_FED]
+        try:
+            content = self._inflate.decompress(given)
+        except (zstandard.ZstdError, MemoryError):
+            return Piece(b"", 0, sound=False)
+        return Piece(content, len(given) - len(self._inflate.unused_data), ended=self.ended)
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How members of one kind of compression begin, what messages call them, and how one is started."""
+
+    name: str
+    member: str
+    magic: bytes
+    start: Callable[[], Inflating]
+
+    def begins(self, begin: bytes) -> bool:
+        """Return whether a member may begin with `begin`, of which four bytes are looked at."""
+        if self.name == "gzip":
+            return len(begin) >= 4 and begin.startswith(self.magic) and not begin[3] & 0xE0
+        return begin.startswith(self.magic) or (self.name == "zstd" and is_skippable(begin))
+
+
+def is_skippable(begin: bytes) -> bool:
+    """Return whether a frame that holds no content of the stream begins so (RFC 8878, section 3.1.2)."""
+    return len(begin) >= 4 and begin[1:4] == b"\x2a\x4d\x18" and begin[0] & 0xF0 == 0x50
+
+
+def _lz4() -> Inflating:
+    try:
+        import lz4.frame
+    except ImportError:
+        raise ConfigurationError("reading .lz4 needs the package lz4: pip install 'curate[formats]'") from None
+    return _Buffering(lz4.frame.LZ4FrameDecompressor())
+
+
+GZIP: Final = Codec("gzip", "gzip member", b"\x1f\x8b\x08", _Gzip)
+LZ4: Final = Codec("lz4", "lz4 frame", b"\x04\x22\x4d\x18", _lz4)
+ZSTD: Final = Codec("zstd", "zstd frame", b"\x28\xb5\x2f\xfd", _Zstandard)
+BZIP2: Final = Codec("bzip2", "bzip2 stream", b"BZh", lambda: _Buffering(bz2.BZ2Decompressor()))
+XZ: Final = Codec(
+    "xz", "xz stream", b"\xfd7zXZ\x00", lambda: _Buffering(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=WINDOW))
+)
+
+ENDINGS: Final = {
+    ".gz": GZIP,
+    ".tgz": GZIP,
+    ".zst": ZSTD,
+    ".zstd": ZSTD,
+    ".tzst": ZSTD,
+    ".bz2": BZIP2,
+    ".tbz2": BZIP2,
+    ".xz": XZ,
+    ".txz": XZ,
+    ".lz4": LZ4,
+}
+
+
+def codec_of(name: str) -> Codec | None:
+    """Return how a file of this name is compressed as one stream, None for a plain file."""
+    ending = "." + name.lower().rpartition(".")[2] if "." in name else ""
+    return ENDINGS.get(ending)
+
+
+def zstd_with(dictionary: bytes) -> Codec:
+    """Return Zstandard with the dictionary that a file brings along."""
+    data = zstandard.ZstdCompressionDict(dictionary)
+    return Codec(ZSTD.name, ZSTD.member, ZSTD.magic, lambda: _Zstandard(data))
+
+
+class Stored:
+    """Bytes of a file as a stream of blocks.
+
+    Attributes:
+        place: "stream" where the file is compressed, else "stored".
+        taken: stored bytes taken from the file.
+        damage: where and why the stream stopped early: stored offset, reason, detail.
+    """
+
+    def __init__(
+        self, file: BinaryIO, name: str, begun: Callable[[int, int], object] = lambda at, given: None, at: int = 0
+    ) -> None:
+        """Read `file`, which stands at its byte `at`; `begun` is told where members begin, stored and in the stream."""
+        self._file, self._codec, self._given, self._begun = file, codec_of(name), 0, begun
+        self.place = "stored" if self._codec is None else "stream"
+        self.taken = at
+        self.damage: tuple[int, str, str] | None = None
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the content, in pieces of any size."""
+        if self._codec is not None:
+            yield from self._members(self._codec)
+            return
+        while block := self._take(BLOCK):
+            yield block
+
+    def _take(self, size: int) -> bytes:
+        block = self._file.read(size)
+        self.taken += len(block)
+        return block
+
+    def _members(self, codec: Codec) -> Iterator[bytes]:
+        """Yield what the members of the file inflate to, up to the first damage."""
+        pending = b""
+        while pending or (pending := self._take(FED)) or not self.taken:
+            began, empty, member = self.taken - len(pending), True, codec.start()
+            self._begun(began, self._given)
+            while not member.ended:
+                pending = pending or self._take(FED)
+                piece = member.step(pending)
+                if piece.content:
+                    empty = False
+                    self._given += len(piece.content)
+                    yield piece.content
+                if self._given > BOMB + BOMB_TIMES * self.taken:
+                    self._stop(self.taken - len(pending), "inflates too far", f"{self._given} bytes")
+                    return
+                pending = pending[piece.used :]
+                if not piece.sound:
+                    self._stop(began if empty else self.taken - len(pending), "damaged compression", codec.name)
+                    return
+                if not (piece.content or piece.used or piece.ended):
+                    self._stop(self.taken, "truncated", f"the member that begins at byte {began} does not end")
+                    return
+            pending = member.rest + pending
+
+    def _stop(self, at: int, reason: str, detail: str) -> None:
+        self.damage = (at, reason, detail)
+        while self._take(BLOCK):
+            pass
