@@ -127,12 +127,15 @@ def commit_model(store: Store, made: MadeOf, files: Mapping[str, bytes], card: M
     return ModelFiles(store, folder, read_manifest(store, folder))
 
 
-def commit_caches(store: Store, made: MadeOf, receipts: Iterable[ReceiptRow]) -> Caches:
-    """Publish the manifest of token caches; `receipts` are those of their last tasks, in the order of cells."""
+def commit_caches(store: Store, made: MadeOf, receipts: Iterable[ReceiptRow], backend: Mapping[str, Any]) -> Caches:
+    """Publish the manifest of token caches.
+
+    `receipts` are those of their last tasks, in the order of cells; `backend` says which library encoded.
+    """
     folder = dataset_folder(made.name, made.key)
     cells = {str(receipt.unit["cell"]): {**receipt.unit, "receipt": receipt.key} for receipt in receipts}
     content = digest_json({cell: entry["content"] for cell, entry in cells.items()})
-    manifest = {**made.fields("caches"), "content": content, "cells": cells, "files": {}}
+    manifest = {**made.fields("caches"), "content": content, "cells": cells, "files": {}, "backend": dict(backend)}
     store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
     return Caches(store, folder, read_manifest(store, folder))
 

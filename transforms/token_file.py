@@ -34,12 +34,14 @@ class TokenizerFile:
         vocabulary: highest id + 1.
         controls: text of each control token → id.
         unknown: id of what the model cannot encode, or None.
+        added: texts of all added tokens, in the file's order.
     """
 
     content: str
     vocabulary: int
     controls: Mapping[str, int]
     unknown: int | None
+    added: tuple[str, ...] = ()
 
 
 def read_tokenizer(content: bytes, markers: Iterable[str]) -> TokenizerFile:
@@ -70,7 +72,7 @@ def read_tokenizer(content: bytes, markers: Iterable[str]) -> TokenizerFile:
             controls[text] = known[text]
     value.update(truncation=None, padding=None, post_processor=None)
     vocabulary = 1 + max([*ids.values(), *known.values()], default=-1)
-    return TokenizerFile(json.dumps(value), vocabulary, controls, _unknown(model, ids))
+    return TokenizerFile(json.dumps(value), vocabulary, controls, _unknown(model, ids), tuple(known))
 
 
 def is_control_shape(text: str) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from blake3 import blake3
 
 from transforms.token_file import SpecialText, TokenizerError, TokenizerFile, read_tokenizer
@@ -54,6 +55,10 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def document(self, number: int) -> Ids:
+        """Return the ids of a document."""
+        return self.ids[self.offsets[number] : self.offsets[number + 1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,8 @@ class Encoder:
         controls: text of each control token → id.
         unknown: id of what the model cannot encode, or None.
         dtype: uint16 where all ids fit, else uint32.
+        file: what its tokenizer.json says.
+        special_text: counts text that looks like a control token.
     """
 
     def __init__(self, file: TokenizerFile, bos: str | None, eos: str | None) -> None:
@@ -153,11 +160,12 @@ class Encoder:
         self.bos = None if bos is None else file.controls[bos]
         self.eos = None if eos is None else file.controls[eos]
         self.dtype: np.dtype[Any] = np.dtype(np.uint16 if file.vocabulary <= WIDE else np.uint32)
-        self._special_text = SpecialText(tuple(file.controls))
+        self.file, self.special_text = file, SpecialText(tuple(file.controls))
         self._forbidden = np.zeros(max(1, file.vocabulary), np.bool_)
         self._forbidden[[index for index in file.controls.values() if index != file.unknown]] = True
         self._forbidden[[index for index in (self.bos, self.eos) if index is not None]] = True
         self._names = {index: text for text, index in file.controls.items()}
+        self._allowed = longest_gap(np.flatnonzero(self._forbidden), file.vocabulary)
 
     @property
     def forbidden(self) -> tuple[int, ...]:
@@ -179,13 +187,28 @@ class Encoder:
             parts += [*before, ids, *after]
             lengths[row + 1] = len(ids) + len(before) + len(after)
         ids = np.concatenate(parts) if parts else np.zeros(0, np.uint32)
-        encoded = Encoded(ids, np.cumsum(lengths), tuple(map(self._special_text.count, texts)))
+        encoded = Encoded(ids, np.cumsum(lengths), tuple(map(self.special_text.count, texts)))
         check_markers(encoded.ids, encoded.offsets, self.bos, self.eos, self._forbidden)
         return encoded
+
+    def encode_column(self, texts: pa.Array) -> Encoded:
+        """Return the ids of a column of texts, as `encode_batch` does."""
+        return self.encode_batch(texts.to_pylist())
+
+    def forbidden_places(self, ids: Ids) -> Places:
+        """Return the places in `ids` of those that no text becomes."""
+        first, length = self._allowed
+        places = np.flatnonzero(ids - first >= length)  # below `first` wraps around
+        return places[self._forbidden[ids[places]]]
 
     def encode(self, text: str) -> Ids:
         """Return the ids of one text, BOS and EOS included."""
         return self.encode_batch([text]).ids
+
+    def encode_plain(self, text: str) -> Ids:
+        """Return the ids of one text without BOS and EOS."""
+        ids = self.encode(text)
+        return ids[int(self.bos is not None) : len(ids) - int(self.eos is not None)]
 
     def encode_with_offsets(self, text: str) -> Spans:
         """Return the ids of `text`, as `encode` does, and the code points that each stands for."""
@@ -229,6 +252,29 @@ class Encoder:
         if self._forbidden[ids].any():
             raise TokenizerError(f"its model gives a control token for a single letter of {control!r}: nothing is safe")
         return ids
+
+
+def longest_gap(forbidden: Places, vocabulary: int) -> tuple[np.uint32, np.uint32]:
+    """Return first and length of the longest run of ids below `vocabulary` without one of `forbidden`, ascending."""
+    edges = np.concatenate([[-1], forbidden, [vocabulary]])
+    longest = int(np.argmax(np.diff(edges)))
+    return np.uint32(edges[longest] + 1), np.uint32(edges[longest + 1] - edges[longest] - 1)
+
+
+def joined(ids: Ids, offsets: Places, bos: int | None, eos: int | None) -> tuple[Ids, Places]:
+    """Return ids and offsets of documents with `bos` before and `eos` after each; None puts nothing."""
+    first, last = int(bos is not None), int(eos is not None)
+    if not first and not last:
+        return ids, offsets
+    places = offsets + (first + last) * np.arange(len(offsets), dtype=np.int64)
+    result = np.empty(int(places[-1]), np.uint32)
+    inside = np.ones(len(result), np.bool_)
+    if bos is not None:
+        result[places[:-1]], inside[places[:-1]] = bos, False
+    if eos is not None:
+        result[places[1:] - 1], inside[places[1:] - 1] = eos, False
+    result[inside] = ids
+    return result, places
 
 
 def check_markers(

@@ -14,14 +14,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from curate.accounting.statistics import Statistics, add, length_bin
+from curate.caches.backend import REFERENCE, Backend, fast_encoder
 from curate.caches.errors import CacheError, OtherTokenizerError
-from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, tokens_schema
+from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, digest_rows, tokens_schema
 from curate.exchange import partition_of
 from curate.regroup import Collector, memory_of
 from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store, json_line
 from curate.writer import cut_rows
 from transforms.duplicates import text_digests
+from transforms.fast_tokens import FastEncoder, is_sampled
 from transforms.token_order import leading_number, orders_of
 from transforms.tokens import Encoded, Encoder
 
@@ -88,9 +90,13 @@ def check_cells(by: Sequence[str], count: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TokensJob:
-    """Per input shard: the tokens of its documents, by partition, and what is known about each."""
+    """Per input shard: the tokens of its documents, by partition, and what is known about each.
+
+    Which ids are right does not depend on `backend`; differences that its sample shows are counted, or stop the task.
+    """
 
     plan: Plan
+    backend: Backend = REFERENCE
     name: str = "tokenize: tokens"
 
     @property
@@ -108,6 +114,7 @@ class TokensJob:
 
         Raises:
             OtherTokenizerError: this worker's tokenizer gives the canary other ids than the driver's.
+            CacheError: the fast backend gives other ids, and is to stop then.
         """
         encoder = self.plan.tokenizer.encoder()
         if tuple(encoder.canary()) != self.plan.canary:
@@ -117,11 +124,15 @@ class TokensJob:
             )
         columns = list(dict.fromkeys(["id", "text", *self.plan.by]))
         with self.plan.documents.collect(2) as documents, self.plan.tokens.collect(2) as tokens:
-            shard = _Shard(self.plan, item.unit, encoder, documents, tokens)
+            shard = _Shard(self.plan, item.unit, encoder, fast_encoder(self.plan, self.backend), documents, tokens)
             for batch in cut_rows(self.plan.batches(item.unit, columns, ROWS), ENCODE_BYTES):
                 shard.add(batch)
+            self.backend.check(shard.compared["differing"], self.plan.shards[item.unit].key)
             files = {collector.exchange.file: collector.finish() for collector in (documents, tokens)}
-            publish_files(self.store, item, self.name, files, {"cells": shard.statistics})
+            counts = (
+                {"cells": shard.statistics, "compared": shard.compared} if shard.fast else {"cells": shard.statistics}
+            )
+            publish_files(self.store, item, self.name, files, counts)
         return shard.rows
 
 
@@ -132,17 +143,20 @@ class _Shard:
     plan: Plan
     index: int
     encoder: Encoder
+    fast: FastEncoder | None
     documents: Collector
     tokens: Collector
     rows: int = 0
     statistics: Statistics = field(default_factory=dict)
+    compared: dict[str, int] = field(default_factory=lambda: {"documents": 0, "differing": 0})
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Encode the documents of `batch`."""
         texts = batch.column("text")
-        strings = texts.to_pylist()
-        encoded = self.encoder.encode_batch(strings)
+        encoded = (self.fast or self.encoder).encode_column(texts)
         digests = text_digests(texts)
+        if self.fast is not None:
+            self._compare(self.fast, texts, digests, encoded)
         orders = orders_of(digests)
         ordinals = {cell.values: number for number, cell in enumerate(self.plan.cells)}
         cells = np.array([ordinals[values] for values in self.plan.values(batch)], np.int64)
@@ -160,11 +174,19 @@ class _Shard:
         self._count(cells, texts, encoded)
         self.rows += batch.num_rows
 
+    def _compare(self, fast: FastEncoder, texts: pa.Array, digests: pa.Array, encoded: Encoded) -> None:
+        """Compare the first document of the shard, and those that their digest chooses, with the reference."""
+        rows = np.flatnonzero(is_sampled(digest_rows(digests)) | (np.arange(len(texts)) + self.rows == 0)).tolist()
+        self.compared["documents"] += len(rows)
+        self.compared["differing"] += fast.differing([texts[row].as_py() for row in rows], map(encoded.document, rows))
+
     def _count(self, cells: npt.NDArray[np.int64], texts: pa.Array, encoded: Encoded) -> None:
         sizes, characters = pc.binary_length(texts).to_numpy(), pc.utf8_length(texts).to_numpy()
         lengths = np.diff(encoded.offsets)
-        known = np.concatenate([[0], np.cumsum(encoded.ids == self.encoder.unknown)])
-        unknown = known[encoded.offsets[1:]] - known[encoded.offsets[:-1]]
+        unknown = np.zeros(len(lengths), np.int64)
+        if self.encoder.unknown is not None:
+            places = np.flatnonzero(encoded.ids == self.encoder.unknown)
+            unknown += np.diff(np.searchsorted(places, encoded.offsets))
         for cell in np.unique(cells).tolist():
             mine = np.flatnonzero(cells == cell)
             name = self.plan.cells[cell].name

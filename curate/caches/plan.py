@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from curate.caches.layout import Layout
 from curate.digests import digest_json, short
-from curate.exchange import FORMAT, Limits
+from curate.exchange import FORMAT, Codec, Limits
 from curate.parts import checked_file
 from curate.receipts import shard_folder
 from curate.regroup import Exchange
@@ -117,10 +117,10 @@ class Plan:
         """Return the shard key of a task that writes or reads exchange files."""
         return digest_json({"operation": f"tokenize {task}", "stage": self.key, "unit": unit, "exchange": FORMAT})
 
-    def exchange(self, what: str, schema: pa.Schema) -> Exchange:
+    def exchange(self, what: str, schema: pa.Schema, codec: Codec = "zstd") -> Exchange:
         """Return the regrouping of rows `what` by cell and order, in the order of caches."""
         key, name, order = self.inner_key("exchange", what), f"tokenize: {what}", ("order", "id")
-        return Exchange(self.store, key, name, f"{what}.exchange", schema, order, self.partitions, self.limits)
+        return Exchange(self.store, key, name, f"{what}.exchange", schema, order, self.partitions, self.limits, codec)
 
     @property
     def documents(self) -> Exchange:
@@ -129,8 +129,8 @@ class Plan:
 
     @property
     def tokens(self) -> Exchange:
-        """The regrouping of tokens."""
-        return self.exchange("tokens", tokens_schema(self.dtype))
+        """The regrouping of tokens: not compressed, which would take longer than encoding and spare a quarter."""
+        return self.exchange("tokens", tokens_schema(self.dtype), "none")
 
     def file(self, task: str, unit: object, name: str) -> StoredFile:
         """Return a file that a task published."""

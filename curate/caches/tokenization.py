@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from curate import exchange
 from curate.accounting.statistics import merge_all
+from curate.caches.backend import FALL_BACK, Backend, choose_backend
 from curate.caches.encode import CellsJob, TokensJob, check_cells, read_cells
 from curate.caches.errors import CacheError
 from curate.caches.finish import FinishJob, writers
@@ -53,9 +54,10 @@ class Tokenization:
     key: str
     engine: RunsJobs
     layout: Layout = LAYOUT
+    fast: str = FALL_BACK
 
-    def run(self) -> tuple[Receipts, list[Receipts]]:
-        """Return the receipts of the caches, ordered by cell, and those of the tasks in between.
+    def run(self) -> tuple[Receipts, list[Receipts], dict[str, Any]]:
+        """Return the receipts of the caches, ordered by cell, those of the tasks in between, and what encoded.
 
         The unit of a cache's receipt has its cell, folder, content digest, tokens, documents, and the file digest of
         its `cache.json`.
@@ -70,9 +72,10 @@ class Tokenization:
         shards = range(len(plan.shards))
         inner.append(self._receipts(plan, CellsJob(plan), "cells", shards))
         plan = replace(plan, cells=make_cells(plan.by, merge_cells(plan), plan.limits))
-        encoded = self._inner(plan, TokensJob(plan), "tokens", shards)
-        inner.append(encoded)
-        tasks = [plan.inner_key("tokens", shard) for shard in shards]
+        encodings, backend, record = self._encode(plan, shards)
+        encoded = encodings[-1]
+        inner += encodings
+        tasks = [plan.inner_key("tokens", unit_of(backend, shard)) for shard in shards]
         documents, merges = regroup(self.engine, plan.documents, tasks)
         inner += merges
         inner.append(self._inner(plan, LengthsJob(plan, documents), "lengths", range(plan.partitions)))
@@ -84,7 +87,23 @@ class Tokenization:
         statistics = merge_all(receipts.statistics() for receipts in (encoded, *written))["cells"]
         finish = FinishJob(plan, lengths, statistics, self._described_dataset())
         caches = self._receipts(plan, finish, "finish", range(len(plan.cells)))
-        return caches, [*inner, *written]
+        return caches, [*inner, *written], record
+
+    def _encode(self, plan: Plan, shards: range) -> tuple[list[Receipts], Backend, dict[str, Any]]:
+        """Return the receipts of all encodings, the last of which counts, what it was made with, and the record."""
+        backend = choose_backend(self.fast, plan.tokenizer)
+        made, compared = [self._tokens(plan, backend, shards)], {}
+        if backend.name is not None:
+            compared = made[0].statistics().get("compared", {})
+            after = backend.after(compared.get("differing", 0))
+            if after != backend:
+                backend = after
+                made.append(self._tokens(plan, backend, shards))
+        return made, backend, backend.to_json(compared)
+
+    def _tokens(self, plan: Plan, backend: Backend, shards: range) -> Receipts:
+        items = [Item(plan.inner_key("tokens", unit_of(backend, shard)), f"tokens {shard}", shard) for shard in shards]
+        return self.engine.receipts(TokensJob(plan, backend), items)
 
     def _plan(self) -> tuple[Plan, Receipt]:
         store = self.engine.store
@@ -130,6 +149,11 @@ class Tokenization:
 
     def _described_dataset(self) -> dict[str, str]:
         return {"name": self.dataset.name, "key": self.dataset.key, "content": self.dataset.content}
+
+
+def unit_of(backend: Backend, shard: int) -> object:
+    """Return what stands in the key of the task that encodes an input shard."""
+    return {"shard": shard, "backend": backend.name, "codec": "none"}
 
 
 def check_by(by: Sequence[str], schema: Sequence[Sequence[str]]) -> None:

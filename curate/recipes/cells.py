@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from curate.configuration import ConfigurationError
 from curate.recipes.graph import Dataset
@@ -21,7 +22,7 @@ class TrainedTokenizer:
     eos: str | None
     name: str
 
-    version = 1
+    version = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Cells:
     tokenizer: Tokenizer | None
     by: tuple[str, ...]
     name: str
+    fast: str = field(default="fall back", metadata={"key": False})
 
     version = 1
 
@@ -72,6 +74,7 @@ def tokenize(
     tokenizer: Tokenizer | TrainedTokenizer,
     by: str | Sequence[str] | None = None,
     *,
+    fast: Literal["fall back", "stop", "never"] = "fall back",
     name: str = "tokenize",
 ) -> Cells:
     """Return the token caches of `dataset`: one, or one per value of a column, or per combination of several.
@@ -81,9 +84,12 @@ def tokenize(
         tokenizer: a `Tokenizer` file, or what `train_tokenizer` gives.
         by: columns: `by="source"` makes cells named by their value ("web"), several columns cells like
             "topic=3/level=4"; None makes one cell, "all".
+        fast: what to do about gigatoken (extra `fast`), which is compared with the tokenizers library before and while
+            it encodes: "fall back" uses it where it is installed and agrees, "stop" ends the run where it is missing
+            or differs, "never" does without. The caches are the same; their manifest says what was used.
         name: of the stage.
     """
     columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     if isinstance(tokenizer, TrainedTokenizer):
-        return Cells((dataset, tokenizer), None, columns, name)
-    return Cells((dataset,), tokenizer, columns, name)
+        return Cells((dataset, tokenizer), None, columns, name, fast)
+    return Cells((dataset,), tokenizer, columns, name, fast)

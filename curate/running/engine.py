@@ -239,8 +239,8 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
     if isinstance(operation, TrainedTokenizer):
         return train(stage.name, operation, key, described, datasets[0], engine)
     found = operation.tokenizer or _trained(operation, inputs)
-    caches, inner = Tokenization(datasets[0], found, operation.by, key, engine).run()
-    return commit_caches(engine.store, MadeOf(stage.name, key, described, inputs, [*inner, caches]), caches)
+    caches, inner, backend = Tokenization(datasets[0], found, operation.by, key, engine, fast=operation.fast).run()
+    return commit_caches(engine.store, MadeOf(stage.name, key, described, inputs, [*inner, caches]), caches, backend)
 
 
 def _trained(operation: Cells | FittedModel, inputs: Sequence[Made]) -> Tokenizer:

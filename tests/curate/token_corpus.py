@@ -106,7 +106,7 @@ def build(
     try:
         engine = Engine(store, runner or LocalRunner(), log)
         key = digest_json({"dataset": dataset.key, "by": list(by), "tokenizer": tokenizer.digest})
-        receipts, inner = Tokenization(dataset, tokenizer, by, key, engine, layout).run()
+        receipts, inner, _ = Tokenization(dataset, tokenizer, by, key, engine, layout).run()
     finally:
         log.close()
     opened = {str(r.unit["cell"]): TokenCache.open(store.path(r.unit["folder"]), tokenizer) for r in receipts}
