@@ -1,4 +1,4 @@
-"""Tokenizing: texts to ids with any tokenizer.json, under a contract that is checked on every document.
+"""Tokenizing: texts to ids with any tokenizer file, under a contract that is checked on every document.
 
 - A tokenizer is named by the digest of its file and its policy for BOS and EOS, never by where the file lies.
 - Text that looks like a control token is encoded as text, and counted (see `transforms.token_file` for which tokens
@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from blake3 import blake3
 
+from transforms.token_conversion import PATTERNS, from_sentencepiece, from_tiktoken
 from transforms.token_file import SpecialText, TokenizerError, TokenizerFile, read_tokenizer
 
 Ids = npt.NDArray[np.uint32]
@@ -75,21 +76,26 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """A tokenizer.json, and what marks the ends of documents.
+    """A tokenizer file, and what marks the ends of documents.
 
     Args:
-        path: the file; where it lies is no part of the identity.
+        path: a tokenizer.json, a SentencePiece model (.model), or ranks of tiktoken (.tiktoken), of which a
+            tokenizer.json is made (`transforms.token_conversion`); where it lies is no part of the identity.
         bos: token that each document begins with, as "<|begin|>"; None for none.
         eos: token that each document ends with; None for none.
-        digest: not an argument: BLAKE3 of the file, which with `bos` and `eos` is the identity.
+        pattern: of ranks: how texts are cut into words, "cl100k_base" or a regular expression.
+        special: of ranks: text of each special token → id.
+        digest: not an argument: BLAKE3 of the tokenizer.json, which with `bos` and `eos` is the identity.
 
     Raises:
-        TokenizerError: the file is not there.
+        TokenizerError: the file is not there, or cannot be converted.
     """
 
     path: Path | str = field(compare=False, metadata={"key": False})
     bos: str | None = None
     eos: str | None = None
+    pattern: str = field(default="", compare=False, metadata={"key": False})
+    special: Mapping[str, int] = field(default_factory=dict, compare=False, metadata={"key": False})
     digest: str = field(default="", init=False)
 
     version: ClassVar[int] = 1
@@ -97,7 +103,24 @@ class Tokenizer:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
-        object.__setattr__(self, "digest", blake3(_read(Path(self.path))).hexdigest())
+        object.__setattr__(self, "digest", blake3(self.content()).hexdigest())
+
+    def content(self) -> bytes:
+        """Return the tokenizer.json.
+
+        Raises:
+            TokenizerError: the file is not there, or cannot be converted.
+        """
+        path = Path(self.path)
+        content = _read(path)
+        try:
+            if path.suffix == ".model":
+                return _of_sentencepiece(content)
+            if path.suffix == ".tiktoken":
+                return _of_ranks(content, self.pattern, tuple(self.special.items()))
+        except TokenizerError as error:
+            raise TokenizerError(f"{path}: {error}") from None
+        return content
 
     def encoder(self) -> Encoder:
         """Return what encodes, loaded once per process.
@@ -105,7 +128,7 @@ class Tokenizer:
         Raises:
             TokenizerError: the file was changed, is no tokenizer.json, or has no such BOS or EOS.
         """
-        return _load(Path(self.path), self.digest, self.bos, self.eos)
+        return _load(self, Path(self.path))
 
     def __str__(self) -> str:
         return f"{Path(self.path).name} ({self.digest[:16]}), BOS {self.bos or 'none'}, EOS {self.eos or 'none'}"
@@ -115,14 +138,30 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise TokenizerError(f"the tokenizer {path}: {error.strerror}; give the path of a tokenizer.json") from None
+        raise TokenizerError(
+            f"the tokenizer {path}: {error.strerror}; give the path of a tokenizer.json, .model or .tiktoken"
+        ) from None
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path, digest: str, bos: str | None, eos: str | None) -> Encoder:
-    content = _read(path)
-    if (found := blake3(content).hexdigest()) != digest:
-        raise TokenizerError(f"{path} has the digest {found}, it had {digest} when the tokenizer was named")
+def _of_sentencepiece(content: bytes) -> bytes:
+    return from_sentencepiece(content)
+
+
+@lru_cache(maxsize=4)
+def _of_ranks(content: bytes, pattern: str, special: tuple[tuple[str, int], ...]) -> bytes:
+    if not pattern:
+        names = ", ".join(PATTERNS)
+        raise TokenizerError(f"ranks do not say how texts are cut into words: give pattern=, one of {names}, or yours")
+    return from_tiktoken(content, pattern, dict(special))
+
+
+@lru_cache(maxsize=4)
+def _load(tokenizer: Tokenizer, path: Path) -> Encoder:
+    content = tokenizer.content()
+    if (found := blake3(content).hexdigest()) != tokenizer.digest:
+        raise TokenizerError(f"{path} has the digest {found}, it had {tokenizer.digest} when the tokenizer was named")
+    bos, eos = tokenizer.bos, tokenizer.eos
     try:
         return Encoder(read_tokenizer(content, [marker for marker in (bos, eos) if marker is not None]), bos, eos)
     except TokenizerError as error:

@@ -178,7 +178,7 @@ def keep_tokenizer(store: Store, tokenizer: Tokenizer) -> tuple[Path, Receipt]:
     receipt = read_receipt(store, key)
     if receipt is None:
         with store.spool() as path:
-            path.write_bytes(Path(tokenizer.path).read_bytes())
+            path.write_bytes(tokenizer.content())
             item = Item(key, "tokenizer", {"digest": tokenizer.digest})
             publish_files(store, item, "tokenize: tokenizer", {"tokenizer.json": (path, 1)}, {})
         receipt = read_receipt(store, key)
