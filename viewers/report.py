@@ -28,6 +28,7 @@ from viewers.panels.distributions import distributions
 from viewers.panels.duplicates import duplicates
 from viewers.panels.funnel import funnel
 from viewers.panels.hold_out import hold_out
+from viewers.panels.languages import languages
 from viewers.panels.lineage import lineage
 from viewers.panels.loss import loss
 from viewers.panels.mixture import mixture
@@ -55,6 +56,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     contamination,
     mixture,
     who_loses,
+    languages,
     duplicates,
     topics,
     concentration,

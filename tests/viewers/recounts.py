@@ -155,6 +155,18 @@ def why_documents_go(books: Books, told: Told, source: str) -> Rows:
     return [[why, step, n, share(n, came[stage, step]), c] for stage, step, why, n, c in found]
 
 
+def taken(books: Books, told: Told, _: str) -> Rows:
+    held = [stage for stage, made in books.stages.items() if made["operation"].get("operation") == "hold out"]
+    query = f"""SELECT reason, transform, if(kind = 'edit', 'parts', 'documents') AS goes, count(DISTINCT id),
+                    sum(if(kind = 'edit', cut, characters))::INT AS gone FROM ledger
+                WHERE kind IN ('dropped', 'edit') AND transform NOT LIKE 'read_%'
+                    AND stage NOT IN ({", ".join("?" * len(held)) or "''"})
+                GROUP BY ALL HAVING goes = 'documents' OR gone > 0"""
+    found = books.rows(query, *held)
+    whole = sum(row[4] for row in found)
+    return [[*row, share(row[4], whole), APART] for row in found]
+
+
 def what_is_changed(books: Books, told: Told, source: str) -> Rows:
     came = {(stage, step): n for stage, step, n, *_ in books.rows(STEPS, source)}
     query = """SELECT stage, transform, reason, count(DISTINCT id), sum(cut)::INT, sum(inserted)::INT FROM ledger
@@ -485,6 +497,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     Recount("Licences of (.*)", licences),
     Recount("Opt-out signals of (.*): answers and documents", optouts),
     Recount("All sources", all_sources),
+    Recount("What takes most away", taken, {"Tokens, estimated": "estimates: the texts were never tokenized"}),
     NotRecounted("Documents that fail two rules of .*", f"the ledger has the first rule alone: {NO_ROWS}"),
     Recount("Records, refusals and gaps of (.*)", what_files_hold),
     Recount("(.*) through each step", through_steps),
@@ -499,6 +512,8 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     Recount("Found in (.*)", leaks, {"Documents left": f"what is left is no row of the ledger: {NO_ROWS}"}),
     Recount("Components by phase", components),
     NotRecounted("Keys of the orders", "tests/viewers/test_steps.py has the steps that follow from them"),
+    NotRecounted("Languages of .*", "these fixtures have no languages: tested in test_languages"),
+    NotRecounted("What filters take from each language", "as the tables filter by filter: tested in test_languages"),
     NotRecounted("Most unequal of all", "the same rows as the tables filter by filter"),
     NotRecounted("GopherQuality in .*, by what documents are", "scripts of texts that no file keeps"),
     Recount(

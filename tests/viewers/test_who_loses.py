@@ -17,8 +17,10 @@ from tests.viewers.parsed import parse, tables
 from tests.viewers.stores import HOSTILE, report, stage
 from viewers.dots import WIDTH, place
 from viewers.intervals import logarithm, wilson
+from viewers.language_names import NAMES, language_name
 from viewers.loading import StageView, load_report
 from viewers.numbers import fixed, grouped, rounded, share
+from viewers.panels.languages import languages
 from viewers.panels.who_loses import who_loses
 from viewers.who import SMALL, length_name, removals
 
@@ -69,11 +71,44 @@ def test_tables_of_filters_are_what_rows_and_ledger_say(tmp_path: Path) -> None:
             total, dropped = (Counter(attributes(row)[name] for row in some) for some in (came, lost))
             for value in total:
                 label = f"no {name}" if value is None else length_name(value) if name == "length" else value
+                label = language_name(label) if name == "language" else label
                 if total[value] >= SMALL:
                     expected[label] = cells(dropped[value], total[value], len(lost), len(came))
         found = {row[0]: row[1:] for row in shown[caption] if len(row) > 1 and "others by" not in row[0]}
         found.pop("Group")
         assert {label: row for label, row in found.items() if not label.startswith("hosts of")} == expected
+
+
+def test_languages_are_told_with_what_each_filter_takes_from_them(tmp_path: Path) -> None:
+    result = run_over(tmp_path, 2, 480)
+    panel = languages(load_report(Store(tmp_path / "store"), result.folder.name))
+    assert panel is not None
+    shown = tables(parse(panel.markup().html))
+    rows = {row["id"]: row for batch in result.outputs["all"].batches() for row in batch.to_pylist()}
+    gone = {row["id"]: row["transform"] for row in ledger(result.outputs["texts"], "dropped")}
+    expected = set()
+    for index, step in enumerate(STEPS):
+        came = [row for row in rows.values() if gone.get(row["id"]) not in STEPS[:index]]
+        total, lost = (
+            Counter(attributes(row)["language"] for row in came if some in (None, gone.get(row["id"])))
+            for some in (None, step)
+        )
+        lost.pop(None, None)
+        for code, number in lost.items():
+            row = (f"{step} in texts", grouped(total[code]), grouped(number), share(number, total[code]))
+            expected.add((language_name(code), *row))
+    found = shown["What filters take from each language"][1:]
+    assert {tuple(row) for row in found} == expected and len(found) == len(expected) > 1
+    held = Counter(row["language"] for row in rows.values() if row["id"] not in gone)
+    assert {(row[0], row[1]) for row in shown["Languages of texts"][1:]} == {
+        (language_name(code), grouped(number)) for code, number in held.items()
+    }
+
+
+def test_language_names_are_by_code_and_unknown_codes_stay() -> None:
+    assert language_name("tr") == "Turkish (tr)" and language_name("lu") == "Luba-Katanga (lu)"
+    assert language_name("xx") == "xx" and len(NAMES) > 200
+    assert all(code.isalpha() and len(code) in (2, 3) and name[0].isupper() for code, name in NAMES.items())
 
 
 def cells(lost: int, came: int, all_lost: int, all_came: int) -> list[str]:

@@ -27,6 +27,14 @@ ACTIONS = {
 }
 
 
+WIDELY_USED = (
+    "AIME", "ARC", "BBH", "BoolQ", "C-Eval", "DROP", "FLORES", "GPQA", "GSM8K", "HellaSwag", "HumanEval", "IFEval",
+    "LAMBADA", "LiveCodeBench", "MATH", "MBPP", "MGSM", "MMLU", "MMLU-Pro", "MMMLU", "NaturalQuestions", "OpenBookQA",
+    "PIQA", "SimpleQA", "SQuAD", "SWE-bench", "TriviaQA", "TruthfulQA", "WinoGrande", "XNLI",
+)  # fmt: skip
+"""Benchmarks that a reader may ask after: named where they are not checked."""
+
+
 def contamination(report: Report) -> Panel:
     """Return the panel."""
     guards = guards_of(report)
@@ -36,7 +44,8 @@ def contamination(report: Report) -> Panel:
     )
     if not guards:
         sentence = (
-            "No stage of this recipe looks for benchmarks: none is checked, and any of them may be in these texts."
+            "No stage of this recipe looks for benchmarks: none is checked, and any of them may be in these texts: "
+            f"{', '.join(WIDELY_USED)} and all others."
         )
         body = element("p", sentence, class_="note")
     else:
@@ -124,7 +133,8 @@ def _unchecked(report: Report, guards: list[Guard]) -> Markup:
     sources = unchecked_sources(report)
     passages = [shortened(b["name"]) for guard in guards for b in guard.benchmarks if not b["answer"]]
     lines = [
-        f"Every benchmark other than {', '.join(names[:ROWS])}: not checked.",
+        f"Every benchmark other than {', '.join(names[:ROWS])}: not checked. So, of widely used ones, "
+        f"{', '.join(_others(names))} are not.",
         _unprotected(guards),
         "Translations, paraphrases and items of which only the gist is told: not found by words.",
     ]
@@ -136,6 +146,14 @@ def _unchecked(report: Report, guards: list[Guard]) -> Markup:
         lines.append(f"No field for answers was given for {', '.join(passages[:ROWS])}: answers alone are not found.")
     items = [element("li", line) for line in lines]
     return element("div", element("h3", "What was not checked"), element("ul", *items), class_="unchecked")
+
+
+def _others(names: list[str]) -> list[str]:
+    """Return the widely used benchmarks that no name of `names` holds: what is left out is not said to be missing."""
+    looked_for = ["".join(filter(str.isalnum, name.casefold())) for name in names]
+    return [
+        name for name in WIDELY_USED if not any("".join(filter(str.isalnum, name.casefold())) in n for n in looked_for)
+    ]
 
 
 def _unprotected(guards: list[Guard]) -> str:

@@ -13,6 +13,7 @@ from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, share
 from viewers.panels.panel import Panel
+from viewers.panels.taken import taken
 from viewers.rules import Overlap, overlaps
 from viewers.tables import Group, Mark, left_out, mark, table
 from viewers.totals import path_to, total_identities
@@ -37,7 +38,9 @@ def funnel(report: Report) -> Panel:
     sources = list(enumerate(report.sources, 1))
     shown = fitting(sources, lambda numbered: _source(report, *numbered), SOURCE_BYTES)
     entries = tuple((f"source-{number}", shortened(source, 40)) for number, source in sources[: len(shown)])
-    body = join([_overview(report), *_overlaps(report), *shown, left_out(len(sources) - len(shown), "sources")])
+    body = join(
+        [_overview(report), taken(report), *_overlaps(report), *shown, left_out(len(sources) - len(shown), "sources")]
+    )
     lede = "Look for the step at which a source loses most, then at its reasons: is that what you meant to remove?"
     return Panel("funnel", "Funnel by source", lede, body, entries)
 

@@ -144,7 +144,7 @@ def _settings(operation: Any) -> list[Markup]:
 def _verify(report: Report) -> Markup:
     return element(
         "div",
-        element("h3", "How to verify"),
+        element("h3", "How to verify and reproduce"),
         element(
             "p",
             code("curate verify DIR"),

@@ -30,6 +30,11 @@ def mixture(report: Report) -> Panel | None:
             _opening(plan),
             _picture(phases[:ROWS], order[:LONG_ROWS]),
             _table(plan, phases[:ROWS], order[:LONG_ROWS]),
+            element(
+                "p",
+                "Epochs are how often the tokens of a component are read: 1.50 is once, and half of them again.",
+                class_="note",
+            ),
             left_out(max(len(order) - LONG_ROWS, 0), "components"),
             left_out(max(len(phases) - ROWS, 0), "phases"),
             _sums(plan, phases),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,7 +12,7 @@ from viewers.budget import ROWS
 from viewers.dates import span_of_dates
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import grouped, share
+from viewers.numbers import counted, grouped, share
 from viewers.panels.panel import Panel
 from viewers.rights import Licence, OptOut, rights_of
 from viewers.tables import Mark, left_out, table
@@ -23,6 +24,12 @@ BASES: Final = {
     "user": "asserted by the user of the recipe",
     UNKNOWN: "nobody says",
 }
+
+NON_COMMERCIAL: Final = re.compile(r"(?i)(?<![a-z])(nc|non-?commercial|research-only)(?![a-z])", re.ASCII)
+"""Parts of names of licences that forbid commercial use."""
+
+NAMED: Final = 8
+"""Licences named in a sentence."""
 
 SIGNALS: Final = {
     "robots_txt": "robots.txt",
@@ -49,6 +56,7 @@ def _output(name: str, stage: StageView, order: Sequence[str]) -> Markup:
     built = table(f"Licences of {shortened(name)}", Mark.EXACT, columns, rows, words)
     return join(
         [
+            _commercial(name, found.licences, documents),
             _picture(name, found.licences),
             built,
             left_out(len(found.licences) - len(rows), "rows"),
@@ -56,6 +64,35 @@ def _output(name: str, stage: StageView, order: Sequence[str]) -> Markup:
             _optouts(name, found.optouts),
         ]
     )
+
+
+def _commercial(name: str, licences: tuple[Licence, ...], documents: int) -> Markup:
+    """Return what the licences on record say of commercial use, as far as their names tell."""
+    sums = {"unknown": 0, "forbidden": 0}
+    for row in licences:
+        if row.is_unknown:
+            sums["unknown"] += row.documents
+        elif NON_COMMERCIAL.search(row.licence):
+            sums["forbidden"] += row.documents
+    known = dict.fromkeys(shortened(row.licence) for row in licences if not row.is_unknown)
+    forbidden, unknown = (
+        f"{counted(n, 'document')} ({share(n, documents)})" for n in (sums["forbidden"], sums["unknown"])
+    )
+    parts = [f"May {shortened(name)} be used commercially?"]
+    if known:
+        named = ", ".join(list(known)[:NAMED]) + (
+            f" and {grouped(len(known) - NAMED)} more" if len(known) > NAMED else ""
+        )
+        parts.append(f"Licences on record: {named}.")
+        parts.append(
+            f"Of these, {forbidden} have one whose name says no: non-commercial."
+            if sums["forbidden"]
+            else "None of these is of a kind named non-commercial; each has its own conditions."
+        )
+    if sums["unknown"]:
+        parts.append(f"Of {unknown} nobody says under which licence they are: for them this page cannot answer.")
+    parts.append("What is said here was declared or asserted, and is no legal advice.")
+    return element("p", " ".join(parts))
 
 
 def _picture(name: str, licences: tuple[Licence, ...]) -> Markup | None:

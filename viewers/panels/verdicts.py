@@ -34,11 +34,12 @@ def opening(report: Report) -> Markup:
     """Return the result in one sentence."""
     read = sum(flow.reading.count("records") for flow in all_flows(report) if flow.reading is not None)
     parts = [
-        f"{counted(stage.manifest['rows'], 'document')} in {shortened(name)}" for name, stage in _outputs_of(report)
+        counted(stage.manifest["rows"], "document") + ("" if name == "documents" else f" in {shortened(name)}")
+        for name, stage in _outputs_of(report)
     ]
-    parts += [f"{counted(tokens, 'token')} in the caches of {shortened(name)}" for name, tokens in _tokens(report)]
+    parts += [f"{counted(tokens, 'token')} for {shortened(name)}" for name, tokens in _tokens(report)]
     kept = ", ".join(parts)
-    sentence = f"Out of {counted(read, 'record')} read from {counted(len(report.sources), 'source')} came {kept}."
+    sentence = f"{counted(read, 'record')} from {counted(len(report.sources), 'source')} became {kept}."
     return element("p", sentence, " ", mark(Mark.EXACT), class_="opening")
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from viewers.budget import fitting
 from viewers.dots import Dot, chart
 from viewers.intervals import MILLION
+from viewers.language_names import language_name
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, fixed, grouped, rounded, share
@@ -56,9 +57,12 @@ def _overview(found: list[Removal]) -> Markup:
     lots.sort(key=lambda one: (-one[2].unequal, -one[2].came, one[0].title, one[1].name, one[2].value))
     if not lots:
         return element("p", "No group is dropped more or less often than all documents, by more than chance explains.")
-    dots = [_dot(join([_shown(lot), " · ", shortened(removal.filter, 40)]), lot) for removal, _, lot in lots[:MOST]]
+    dots = [
+        _dot(join([_shown(lot, kind), " · ", shortened(removal.filter, 40)]), lot) for removal, kind, lot in lots[:MOST]
+    ]
     rows: list[list[Child]] = [
-        [_shown(lot), attribute.name, shortened(removal.title), *_cells(lot)] for removal, attribute, lot in lots[:MOST]
+        [_shown(lot, attribute), attribute.name, shortened(removal.title), *_cells(lot)]
+        for removal, attribute, lot in lots[:MOST]
     ]
     columns = (COLUMNS[0], "of", "Filter", *COLUMNS[1:])
     sampled = any(attribute.is_sampled for _, attribute, _ in lots[:MOST])
@@ -81,19 +85,22 @@ def _filter(removal: Removal) -> Markup:
         if attributes
     ]
     cut = sum(max(len(attribute.lots) - PER_ATTRIBUTE, 0) for attribute in removal.attributes)
-    lots = [lot for attribute in exact for lot in attribute.lots if lot.unequal > MILLION]
-    picture = chart("Groups that stand out", [_dot(_shown(lot), lot) for lot in lots[:MOST]])
+    lots = [(attribute, lot) for attribute in exact for lot in attribute.lots if lot.unequal > MILLION]
+    picture = chart("Groups that stand out", [_dot(_shown(lot, kind), lot) for kind, lot in lots[:MOST]])
     return element(
         "details", element("summary", summary), picture, *tables, left_out(cut, "less unequal groups"), class_="stage"
     )
 
 
 def _group(attribute: Attribute) -> Group:
-    return Group(shortened(attribute.name), [[_shown(lot), *_cells(lot)] for lot in attribute.lots[:PER_ATTRIBUTE]])
+    return Group(
+        shortened(attribute.name), [[_shown(lot, attribute), *_cells(lot)] for lot in attribute.lots[:PER_ATTRIBUTE]]
+    )
 
 
-def _shown(lot: Lot) -> str:
-    return shortened(lot.value, 60)
+def _shown(lot: Lot, attribute: Attribute | None = None) -> str:
+    named = language_name(lot.value) if attribute is not None and attribute.name == "language" else lot.value
+    return shortened(named, 60)
 
 
 def _cells(lot: Lot) -> list[Child]:
