@@ -88,15 +88,24 @@ class Benchmark:
         """Return the benchmark whose items are rows of a Parquet file."""
         return cls(name, Path(path), "parquet", question, answer, passage, choices)
 
+    def check(self) -> bytes:
+        """Return the file's bytes, which have the digest.
+
+        Raises:
+            BenchmarkError: the file changed or is gone.
+        """
+        content = _read(self.path)
+        if (found := blake3(content).hexdigest()) != self.digest:
+            raise BenchmarkError(f"{self.path} has the digest {found}, the benchmark {self.name!r} had {self.digest}")
+        return content
+
     def items(self) -> list[Item]:
         """Return the items.
 
         Raises:
             BenchmarkError: the file changed, is damaged, or has none of the fields.
         """
-        content = _read(self.path)
-        if (found := blake3(content).hexdigest()) != self.digest:
-            raise BenchmarkError(f"{self.path} has the digest {found}, the benchmark {self.name!r} had {self.digest}")
+        content = self.check()
         try:
             rows = list(_READERS[self.format](_unpacked(self.path, content)))
         except (ValueError, csv.Error, OSError, EOFError, zstandard.ZstdError, pa.ArrowException) as error:

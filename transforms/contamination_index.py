@@ -5,25 +5,32 @@ whose questions is protected is *unprotectable*, and listed: "short" with fewer 
 "plain".
 
 Invariants: exact (a sorted array of all seeds; the bit filter before it only saves look-ups). Equal items are indexed
-once. Cost: about 50 µs and 2 kB an item; at most `POSTINGS` units of a seed are used.
+once. At most `POSTINGS` units of a seed are used. Cost: 60 to 100 µs and 1 to 2 kB an item; an index of `LEAST_STORED`
+items and more is kept on the node (`contamination_stored`) and mapped from then on, in some 10 ms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from blake3 import blake3
 
+from transforms import unicode_tables
 from transforms.benchmark_items import Benchmark, Item
+from transforms.contamination_common import NO_PHRASES, Phrases
+from transforms.contamination_stored import store, stored
 from transforms.contamination_units import (
     BOTH,
     LEAST_WORDS,
-    NOTHING,
     QUESTION,
+    Known,
     Survey,
     Weights,
     distinct_items,
@@ -34,11 +41,14 @@ from transforms.contamination_units import (
     weigh_quotations,
 )
 from transforms.contamination_words import Flags, Folded, Hashes, Integers
-from transforms.kernels import kernel
+from transforms.kernels import cache_folder, kernel
 
 POSTINGS: Final = 32
 SHARE_OF_SEEDS: Final = 8
 """One in so many seeds of a unit has to show before it is looked into: an edited word takes `SEED` of them."""
+
+LEAST_STORED: Final = 2_000
+"""Items from which on an index is kept on the node: smaller ones are built as fast."""
 
 ALONE, JOINED, SHORT, PLAIN = range(4)
 """Status of an item: its question is found alone, only with choices or answer, not at all (too short, too plain)."""
@@ -86,6 +96,11 @@ class Index:
     counting: Integers  # words of each unit that count; 0 where it is to be found as a whole, however long
     total: Integers  # what they weigh together
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays: what it takes of memory, once per node where it is kept there."""
+        return sum(array.nbytes for array in _arrays_of(self).values())
+
 
 @dataclass(frozen=True, slots=True)
 class Protection:
@@ -102,14 +117,54 @@ class Protection:
 
 
 @lru_cache(maxsize=4)
-def load_index(benchmarks: tuple[Benchmark, ...]) -> Index:
-    """Return the index of `benchmarks`, built once per process.
+def load_index(benchmarks: tuple[Benchmark, ...], common: Phrases = NO_PHRASES) -> Index:
+    """Return the index of `benchmarks`: as this node keeps it, else built, and kept where there are many items.
 
     Raises:
         BenchmarkError: a file is not there, changed, or has none of the fields.
     """
+    path = _place_of(benchmarks, common)
+    for benchmark in benchmarks:
+        benchmark.check()
+    if (arrays := stored(path)) is not None:
+        return _index_of(benchmarks, arrays)
     read = [(number, item) for number, benchmark in enumerate(benchmarks) for item in benchmark.items()]
-    return build_index(benchmarks, read)
+    index = build_index(benchmarks, read, common)
+    if len(read) >= LEAST_STORED:
+        store(path, _arrays_of(index))
+    return index
+
+
+def _place_of(benchmarks: tuple[Benchmark, ...], common: Phrases) -> Path:
+    """Return where this node keeps the index: under the digest of the files, their fields and what is common."""
+    named = [[b.digest, b.format, b.question, b.answer, b.passage, b.choices] for b in benchmarks]
+    content = json.dumps([named, common.digest, unicode_tables.digest()]).encode()
+    return cache_folder(__name__) / f"{blake3(content).hexdigest()[:32]}.index"
+
+
+def _arrays_of(index: Index) -> dict[str, npt.NDArray[Any]]:
+    """Return what `stored` gives back to `_index_of`."""
+    arrays = {"items": np.array(index.items, np.int64).reshape(-1, 2), "status": index.status}
+    for part, names in _PARTS.items():
+        arrays |= {f"{part}.{name}": getattr(getattr(index, part), name) for name in names}
+    arrays |= {f"folded.{name}": getattr(index.units.folded, name) for name in _FOLDED}
+    return arrays | {name: getattr(index, name) for name in _COUNTS}
+
+
+def _index_of(benchmarks: tuple[Benchmark, ...], arrays: Mapping[str, npt.NDArray[Any]]) -> Index:
+    items = tuple(map(tuple, arrays["items"].tolist()))
+    units, seeds = ({name: arrays[f"{part}.{name}"] for name in names} for part, names in _PARTS.items())
+    folded = Folded(*(arrays[f"folded.{name}"] for name in _FOLDED))
+    counts = (arrays[name] for name in _COUNTS)
+    return Index(benchmarks, items, arrays["status"], Units(folded=folded, **units), Seeds(**seeds), *counts)
+
+
+_PARTS: Final = {
+    "units": ("item", "part", "first", "last", "weight"),
+    "seeds": ("hashes", "unit", "offset", "directory", "filter"),
+}
+_FOLDED: Final = ("hashes", "powers", "kinds", "capital")
+_COUNTS: Final = ("needs", "counting", "total")
 
 
 def protection(benchmarks: Sequence[Benchmark]) -> tuple[Protection, ...]:
@@ -130,10 +185,12 @@ def unprotectable(benchmark: Benchmark) -> tuple[int, ...]:
     return tuple(sorted(found.short + found.plain))
 
 
-def build_index(benchmarks: tuple[Benchmark, ...], read: Sequence[tuple[int, Item]]) -> Index:
+def build_index(
+    benchmarks: tuple[Benchmark, ...], read: Sequence[tuple[int, Item]], common: Phrases = NO_PHRASES
+) -> Index:
     """Return the index of the items `read`, each with the number of its benchmark."""
     distinct, place = distinct_items([item for _, item in read])
-    single = survey_texts(list(single_texts(distinct)), NOTHING)
+    single = survey_texts(list(single_texts(distinct)), Known(common.hashes(), None))
     quoting = weigh_quotations(single)
     used, counting = protected(single)
     counting[quoting] = 0
@@ -220,7 +277,10 @@ def _sorted_seeds(hashes: Hashes, units: Integers, offsets: Integers, count: int
     new = np.ones(len(hashes), np.bool_)
     new[1:] = (hashes[1:] != hashes[:-1]) | (units[1:] != units[:-1])
     hashes, units, offsets = hashes[new], units[new], offsets[new]
-    rank = np.arange(len(hashes)) - np.searchsorted(hashes, hashes)
+    number = np.arange(len(hashes))
+    is_first = np.ones(len(hashes), np.bool_)
+    is_first[1:] = hashes[1:] != hashes[:-1]
+    rank = number - np.maximum.accumulate(np.where(is_first, number, 0))
     few = rank < POSTINGS
     hashes, units, offsets = hashes[few], units[few], offsets[few]
     bits = max(1, len(hashes).bit_length())
