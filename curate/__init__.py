@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from curate.configuration import ConfigurationError
     from curate.fitting.classifier import train_classifier
     from curate.fitting.levels import fit_levels, fit_threshold, grade, keep_best
+    from curate.fitting.phrases import fit_phrases
     from curate.fitting.thresholds import fit_thresholds
     from curate.fitting.topics import fit_topics
     from curate.judging import Judge
@@ -80,6 +81,7 @@ __all__ = [
     "deduplicate_urls",
     "field",
     "fit_levels",
+    "fit_phrases",
     "fit_threshold",
     "fit_thresholds",
     "fit_topics",

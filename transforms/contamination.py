@@ -22,7 +22,7 @@ Cost: see `contamination_index` and `contamination_scan`. The index is loaded on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import groupby
 from typing import Any, ClassVar, Final
@@ -31,10 +31,22 @@ import numpy as np
 import pyarrow as pa
 
 from transforms.benchmark_items import Benchmark, BenchmarkError, Item
-from transforms.contamination_index import Index, Protection, load_index, protection, unprotectable
+from transforms.contamination_common import NO_PHRASES, Phrases, read_phrases
+from transforms.contamination_index import (
+    Index,
+    Protection,
+    build_index,
+    load_index,
+    protection,
+    protection_of,
+    unprotectable,
+)
 from transforms.contamination_scan import Match, find_matches
 from transforms.contamination_units import PARTS, PASSAGE
+from transforms.duplicates import text_digests
 from transforms.exact_numbers import Number, decimal_text, exact
+from transforms.fitted import LocalFile, file_of
+from transforms.models import Model, Unfitted
 from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.schema import set_columns, with_columns
 from transforms.unicode_tables import CLASS, COMPLEX, IDEOGRAPH, LETTER, NUMBER, PUNCTUATION
@@ -54,6 +66,11 @@ __all__ = [
 CONTAMINATION: Final = pa.field("contamination", pa.large_string())
 """What `Decontaminate(…, action="tag")` writes: the evidence as canonical JSON, null where nothing is found."""
 
+NOT_TRAINED: Final = pa.field("not_trained", pa.large_string())
+"""What `Decontaminate(…, action="mask")` writes, null where nothing is found: canonical JSON of `spans`, a list of
+[start, end) in code points, ascending and apart, of text that is no target of training, and `text`, the digest of the
+text that they are places in (16 bytes, hex). A transform that changes the text has to come before."""
+
 LEAK: Final = "leak"
 VARIANT: Final = "variant"
 QUOTATION: Final = "quotation"
@@ -61,7 +78,7 @@ VERDICTS: Final = (LEAK, VARIANT, QUOTATION)
 """From the gravest on."""
 NEARLY: Final = "near miss"
 """What a document is that stays without a verdict because an item is not covered far enough."""
-ACTIONS: Final = ("drop", "cut", "tag")
+ACTIONS: Final = ("drop", "cut", "tag", "mask")
 MEASURE: Final = "coverage of the item"
 
 SHOWN: Final = 5
@@ -113,9 +130,12 @@ class Decontaminate:
         ngram: parts of an item of fewer words that count are found only as a whole.
         coverage: least share of an item's words that count, taken as it prints.
         action: "drop" the document; "cut" the words of the item out of it (a document without any other word is
-            dropped); "tag" writes the column `contamination` and keeps everything.
-        verdicts: what to drop or cut for. A document with other findings stays; it is among `Outcome.near` under its
-            verdict, as all findings are for "tag", or as "contamination: near miss".
+            dropped); "tag" writes the column `contamination` and keeps everything; "mask" writes the column
+            `not_trained` (see `NOT_TRAINED`): the text stays, the places of the item are no targets of training.
+        verdicts: what to drop, cut or mask for. A document with other findings stays; it is among `Outcome.near` under
+            its verdict, as all findings are for "tag" and "mask", or as "contamination: near miss".
+        common: phrases that are common in a corpus: what `fit_phrases` gives, or its file. Words that only these cover
+            do not count.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -127,8 +147,9 @@ class Decontaminate:
     coverage: Fraction | Number | str = Fraction(4, 5)
     action: str = "drop"
     verdicts: tuple[str, ...] = (LEAK, VARIANT)
+    common: Phrases | Model | LocalFile | None = field(default=None, metadata={"key": "if given"})
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     libraries: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -136,9 +157,9 @@ class Decontaminate:
         object.__setattr__(self, "benchmarks", given)
         object.__setattr__(self, "coverage", exact(self.coverage))
         object.__setattr__(self, "verdicts", tuple(verdict for verdict in VERDICTS if verdict in self.verdicts))
-        names = [benchmark.name for benchmark in given]
+        names = [benchmark.title for benchmark in given]
         if not names or len(set(names)) < len(names):
-            raise ValueError(f"benchmarks are at least one, each under its own name, got {names}")
+            raise ValueError(f"benchmarks are at least one, each under its own name and split, got {names}")
         if not 1 <= self.ngram <= 64:
             raise ValueError(f"ngram is a number from 1 to 64, got {self.ngram!r}")
         if not Fraction(1, 2) <= self._least <= 1:
@@ -155,22 +176,45 @@ class Decontaminate:
         return tuple(self.benchmarks)  # type: ignore[arg-type]
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return `schema`, with the column `contamination` for "tag"; `text` is needed."""
+        """Return `schema`, with the column that "tag" or "mask" writes; `text` is needed."""
         require(schema, "Decontaminate", text=pa.large_string())
-        return with_columns(schema, CONTAMINATION) if self.action == "tag" else schema
+        column = {"tag": CONTAMINATION, "mask": NOT_TRAINED}.get(self.action)
+        return with_columns(schema, column) if column is not None else schema
 
     def ready(self) -> None:
         """Raise `BenchmarkError` where a benchmark cannot be used, and compile the kernels: before any work is done."""
-        load_index(self._named)
+        self._try(self.index())
+
+    def warm(self) -> None:
+        """Compile the kernels, while `common` is not there yet."""
+        self._try(build_index(self._named, [(0, item) for item in self._named[0].items()[:20]]))
+
+    def _try(self, index: Index) -> None:
         some = [item.question or item.passage for item in self._named[0].items()[:20]]
-        self.findings(pa.array(some, pa.large_string()))
+        for match in find_matches(pa.array(some, pa.large_string()), index, 1, 2):
+            self._judge(index, match, _code_points(some[match.document]))
+
+    def index(self) -> Index:
+        """Return the index of the benchmarks, loaded once per process.
+
+        Raises:
+            BenchmarkError: a benchmark's file changed or is gone.
+            FittedError: that of common phrases is.
+        """
+        if self.common is None or isinstance(self.common, Phrases):
+            return load_index(self._named, self.common or NO_PHRASES)
+        return load_index(self._named, read_phrases(file_of(self.common, "Decontaminate")))
 
     def protection(self) -> tuple[Protection, ...]:
         """Return how much of each benchmark is checked at all."""
-        return protection(self._named)
+        return protection_of(self.index())
 
     def card(self) -> dict[str, Any]:
-        """Return what stands in a manifest beside the configuration: how many items are checked at all."""
+        """Return what stands in a manifest beside the configuration: how many items are checked at all.
+
+        While common phrases are still to be fitted it is without them; the card of these says what they change.
+        """
+        known = replace(self, common=None) if isinstance(self.common, Unfitted) else self
         return {
             "protection": {
                 found.benchmark: {
@@ -179,13 +223,13 @@ class Decontaminate:
                     "short": len(found.short),
                     "plain": len(found.plain),
                 }
-                for found in self.protection()
+                for found in known.protection()
             }
         }
 
     def findings(self, text: pa.LargeStringArray) -> dict[int, list[Finding]]:
         """Return row → what is found there, near misses too, the gravest first."""
-        index = load_index(self._named)
+        index = self.index()
         least = NEAR * self._least
         matches = find_matches(text, index, least.numerator, least.denominator)
         found: dict[int, list[Finding]] = {}
@@ -203,11 +247,10 @@ class Decontaminate:
         self.output_schema(batch.schema)
         found = self.findings(batch.column("text"))
         ids = batch.column("id")
-        if self.action == "tag":
-            verdicts = {row: [f for f in mine if f.verdict] for row, mine in found.items()}
-            tags = [_evidence(verdicts[row]) if verdicts.get(row) else None for row in range(len(batch))]
+        if self.action in ("tag", "mask"):
+            write = self._tags if self.action == "tag" else self._masks
             stay = [{"id": ids[row].as_py(), **self._row(mine)} for row, mine in sorted(found.items())]
-            return kept(set_columns(batch, {CONTAMINATION: pa.array(tags, CONTAMINATION.type)}), near=stay)
+            return kept(set_columns(batch, write(batch, found)), near=stay)
         dropped, edits, near = [], [], []
         stays = np.ones(len(batch), np.bool_)
         changed: dict[int, str] = {}
@@ -218,12 +261,54 @@ class Decontaminate:
                 near.append({"id": identity, **self._row(mine)})
             elif self.action == "cut" and (left := _without(batch.column("text")[row].as_py(), acted))[1]:
                 changed[row] = left[0]
-                edits.append({"id": identity, **_edit(acted, left[1])})
+                edits.append({"id": identity, **self._edit(acted, left[1])})
             else:
                 stays[row] = False
                 dropped.append({"id": identity, **self._row(acted)})
         rows = _with_texts(batch, changed).filter(pa.array(stays))
         return kept(rows, dropped=dropped, edits=edits, near=near)
+
+    def _tags(self, batch: pa.RecordBatch, found: Mapping[int, list[Finding]]) -> dict[pa.Field, pa.Array]:
+        """Return the column of evidence."""
+        verdicts = {row: [f for f in mine if f.verdict] for row, mine in found.items()}
+        tags = [self._evidence(verdicts[row]) if verdicts.get(row) else None for row in range(len(batch))]
+        return {CONTAMINATION: pa.array(tags, CONTAMINATION.type)}
+
+    def _masks(self, batch: pa.RecordBatch, found: Mapping[int, list[Finding]]) -> dict[pa.Field, pa.Array]:
+        """Return the column of places that are no targets."""
+        masks: list[str | None] = [None] * len(batch)
+        for row, mine in found.items():
+            if acted := [finding for finding in mine if finding.verdict in self.verdicts]:
+                text = batch.column("text").slice(row, 1)
+                masks[row] = not_trained(_merged(acted), text_digests(text)[0].as_py())
+        return {NOT_TRAINED: pa.array(masks, NOT_TRAINED.type)}
+
+    def found_items(self, findings: Iterable[Finding]) -> dict[str, dict[str, list[int]]]:
+        """Return benchmark → verdict → numbers of the items found, ascending; equal items are all of them there.
+
+        An item stands under its gravest verdict only.
+        """
+        titles = [benchmark.title for benchmark in self._named]
+        gravest: dict[tuple[str, int], str] = {}
+        for finding in sorted((f for f in findings if f.verdict), key=_gravity):
+            for benchmark, number in self.index().equal_items(titles.index(finding.benchmark), finding.item):
+                gravest.setdefault((titles[benchmark], number), finding.verdict)
+        found: dict[str, dict[str, list[int]]] = {}
+        for (title, number), verdict in sorted(gravest.items()):
+            found.setdefault(title, {}).setdefault(verdict, []).append(number)
+        return found
+
+    def _evidence(self, findings: list[Finding]) -> str:
+        """Return the first findings in words, and the numbers of all items found."""
+        shown: dict[str, Any] = {"found": [finding.described() for finding in findings[:SHOWN]]}
+        if len(findings) > SHOWN:
+            shown["more"] = len(findings) - SHOWN
+        items = self.found_items(findings)
+        if items:
+            shown["items"] = {
+                title: {verdict: ranges(numbers) for verdict, numbers in mine.items()} for title, mine in items.items()
+            }
+        return canonical_json(shown)
 
     def _judge_all(self, index: Index, text: str, matches: Iterable[Match]) -> list[Finding]:
         """Return the findings of one document, one per part of an item, the gravest and most covered first."""
@@ -245,7 +330,7 @@ class Decontaminate:
             return None
         spans = tuple((int(places[start]), int(places[end])) for start, end in match.spans)
         return Finding(
-            verdict, self._named[benchmark].name, number, PARTS[part], covered, match.total, whole,
+            verdict, self._named[benchmark].title, number, PARTS[part], covered, match.total, whole,
             match.longest, match.numbers, match.names, match.missing, spans,
         )  # fmt: skip
 
@@ -270,7 +355,16 @@ class Decontaminate:
             "numerator": first.covered,
             "denominator": first.of,
             "threshold": "< 1" if first.whole else f"< {decimal_text(self._least)}",
-            "evidence": _evidence(findings),
+            "evidence": self._evidence(findings),
+        }
+
+    def _edit(self, findings: list[Finding], cut: int) -> dict[str, Any]:
+        return {
+            "transform": "Decontaminate",
+            "reason": f"contamination: {findings[0].verdict}",
+            "cut": cut,
+            "inserted": 0,
+            "evidence": self._evidence(findings),
         }
 
 
@@ -289,21 +383,37 @@ def _joined(first: Finding, second: Finding) -> Finding:
     )  # fmt: skip
 
 
-def _evidence(findings: list[Finding]) -> str:
-    shown: dict[str, Any] = {"found": [finding.described() for finding in findings[:SHOWN]]}
-    if len(findings) > SHOWN:
-        shown["more"] = len(findings) - SHOWN
-    return canonical_json(shown)
+def ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as "0-3,7": first and last of each run."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def _edit(findings: list[Finding], cut: int) -> dict[str, Any]:
-    return {
-        "transform": "Decontaminate",
-        "reason": f"contamination: {findings[0].verdict}",
-        "cut": cut,
-        "inserted": 0,
-        "evidence": _evidence(findings),
-    }
+def numbers_in(text: str) -> list[int]:
+    """Return the numbers that `ranges` wrote."""
+    pairs = [part.partition("-") for part in text.split(",") if part]
+    return [number for first, _, last in pairs for number in range(int(first), int(last or first) + 1)]
+
+
+def _merged(findings: list[Finding]) -> list[list[int]]:
+    """Return the places of findings, ascending and apart."""
+    merged: list[list[int]] = []
+    for start, end in sorted({span for finding in findings for span in finding.spans}):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return merged
+
+
+def not_trained(spans: list[list[int]], digest: bytes) -> str:
+    """Return a value of the column `NOT_TRAINED` for a text with this digest."""
+    return canonical_json({"spans": spans, "text": digest.hex()})
 
 
 def _code_points(text: str) -> np.typing.NDArray[np.int64]:

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
+from transforms.fitted import FittedError, FittedFile
+
 LEAST: Final = 10
 """Texts that have a common phrase, at least."""
 SHARE: Final = 1_000
@@ -44,6 +46,24 @@ class Phrases:
     def description(self) -> dict[str, Any]:
         """Return what stands for it in keys."""
         return {"class": "Phrases", "digest": self.digest, "texts": self.texts}
+
+    def to_bytes(self) -> bytes:
+        """Return the file that `read_phrases` reads: the number of texts, then the hashes."""
+        return self.texts.to_bytes(8, "little") + self.content
+
+
+def read_phrases(file: FittedFile) -> Phrases:
+    """Return the phrases in a file that `fit_phrases` made.
+
+    Raises:
+        FittedError: it is gone, was changed, or holds something else.
+    """
+    content = file.read()
+    phrases = Phrases(content[8:], int.from_bytes(content[:8], "little"))
+    found = phrases.hashes() if len(content) % 8 == 0 else NO_PHRASES.hashes()
+    if len(content) % 8 or len(content) < 8 or (found[1:] <= found[:-1]).any():
+        raise FittedError(f"{file} holds no phrases: give the file that fit_phrases made")
+    return phrases
 
 
 NO_PHRASES: Final = Phrases(b"", 0)

@@ -12,6 +12,7 @@ items and more is kept on the node (`contamination_stored`) and mapped from then
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -84,17 +85,28 @@ class Seeds:
 class Index:
     """What `benchmarks` are found by. `needs[u]` is the least number of different seeds of unit u that are looked into.
 
-    `status` is per item, in the order of `items` ((benchmark, number) pairs): `ALONE`, `JOINED`, `SHORT` or `PLAIN`.
+    `items` are (benchmark, number) pairs. Per item, `status` is `ALONE`, `JOINED`, `SHORT` or `PLAIN`, and `same` is
+    the first item of the same words, whose units stand for both.
     """
 
     benchmarks: tuple[Benchmark, ...]
     items: tuple[tuple[int, int], ...]
-    status: npt.NDArray[np.uint8]
     units: Units
     seeds: Seeds
+    status: npt.NDArray[np.uint8]
+    same: Integers
     needs: Integers
     counting: Integers  # words of each unit that count; 0 where it is to be found as a whole, however long
     total: Integers  # what they weigh together
+
+    def place_of(self, benchmark: int, number: int) -> int:
+        """Return the place among `items`, which ascend."""
+        return bisect_left(self.items, (benchmark, number))
+
+    def equal_items(self, benchmark: int, number: int) -> list[tuple[int, int]]:
+        """Return the items of the same words as this one, itself among them."""
+        first = self.same[self.place_of(benchmark, number)]
+        return [self.items[place] for place in np.flatnonzero(self.same == first).tolist()]
 
     @property
     def nbytes(self) -> int:
@@ -144,7 +156,7 @@ def _place_of(benchmarks: tuple[Benchmark, ...], common: Phrases) -> Path:
 
 def _arrays_of(index: Index) -> dict[str, npt.NDArray[Any]]:
     """Return what `stored` gives back to `_index_of`."""
-    arrays = {"items": np.array(index.items, np.int64).reshape(-1, 2), "status": index.status}
+    arrays: dict[str, npt.NDArray[Any]] = {"items": np.array(index.items, np.int64).reshape(-1, 2)}
     for part, names in _PARTS.items():
         arrays |= {f"{part}.{name}": getattr(getattr(index, part), name) for name in names}
     arrays |= {f"folded.{name}": getattr(index.units.folded, name) for name in _FOLDED}
@@ -155,8 +167,8 @@ def _index_of(benchmarks: tuple[Benchmark, ...], arrays: Mapping[str, npt.NDArra
     items = tuple(map(tuple, arrays["items"].tolist()))
     units, seeds = ({name: arrays[f"{part}.{name}"] for name in names} for part, names in _PARTS.items())
     folded = Folded(*(arrays[f"folded.{name}"] for name in _FOLDED))
-    counts = (arrays[name] for name in _COUNTS)
-    return Index(benchmarks, items, arrays["status"], Units(folded=folded, **units), Seeds(**seeds), *counts)
+    counts = {name: arrays[name] for name in _COUNTS}
+    return Index(benchmarks, items, Units(folded=folded, **units), Seeds(**seeds), **counts)
 
 
 _PARTS: Final = {
@@ -164,18 +176,22 @@ _PARTS: Final = {
     "seeds": ("hashes", "unit", "offset", "directory", "filter"),
 }
 _FOLDED: Final = ("hashes", "powers", "kinds", "capital")
-_COUNTS: Final = ("needs", "counting", "total")
+_COUNTS: Final = ("status", "same", "needs", "counting", "total")
 
 
 def protection(benchmarks: Sequence[Benchmark]) -> tuple[Protection, ...]:
     """Return how much of each benchmark can be found, when indexed together."""
-    index = load_index(tuple(benchmarks))
-    listed: list[tuple[list[int], ...]] = [([], [], [], []) for _ in benchmarks]
+    return protection_of(load_index(tuple(benchmarks)))
+
+
+def protection_of(index: Index) -> tuple[Protection, ...]:
+    """Return how much of each benchmark of `index` can be found."""
+    listed: list[tuple[list[int], ...]] = [([], [], [], []) for _ in index.benchmarks]
     for (benchmark, number), status in zip(index.items, index.status.tolist(), strict=True):
         listed[benchmark][status].append(number)
     return tuple(
-        Protection(benchmark.name, sum(map(len, found)), *(tuple(numbers) for numbers in found[1:]))
-        for benchmark, found in zip(benchmarks, listed, strict=True)
+        Protection(benchmark.title, sum(map(len, found)), *(tuple(numbers) for numbers in found[1:]))
+        for benchmark, found in zip(index.benchmarks, listed, strict=True)
     )
 
 
@@ -209,9 +225,8 @@ def build_index(
     origin = np.array([first_of[i] for i in range(len(distinct))], np.int64)
     units = Units(origin[units.item], units.part, units.first, units.last, units.folded, units.weight)
     items = tuple((benchmark, item.number) for benchmark, item in read)
-    return Index(
-        benchmarks, items, np.array([state[p] for p in place], np.uint8), units, seeds, numbers, counted, total
-    )
+    status, same = np.array([state[p] for p in place], np.uint8), origin[np.array(place, np.int64)]
+    return Index(benchmarks, items, units, seeds, status, same, numbers, counted, total)
 
 
 def _status(alone: bool, joined: bool, words: int) -> int:

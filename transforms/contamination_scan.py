@@ -70,13 +70,29 @@ def find_matches(text: pa.LargeStringArray, index: Index, least: int, of: int) -
     A unit may be found several times in a document.
     """
     _, places = text_buffers(text)
+    for first, words in _portions(text):
+        for match in _matches_in(words, index, least, of):
+            yield _placed(match, first, int(places[first + match.document]))
+
+
+def find_seeds(text: pa.LargeStringArray, index: Index) -> Integers:
+    """Return rows (document, seed of the index), a row for each place where a seed stands."""
+    rows = [np.zeros((0, 2), np.int64)]
+    for first, words in _portions(text):
+        found = _seeds_in(words, index)
+        found[:, 0] = np.searchsorted(words.documents, found[:, 0], side="right") - 1 + first
+        rows.append(found)
+    return np.concatenate(rows)
+
+
+def _portions(text: pa.LargeStringArray) -> Iterator[tuple[int, Words]]:
+    """Yield the first document and the words of portions of `text`."""
+    _, places = text_buffers(text)
     first = 0
     while first < len(text):
         last = int(np.searchsorted(places, places[first] + PORTION))
         last = min(max(last, first + 1), len(text))
-        words = find_words(text.slice(first, last - first))
-        for match in _matches_in(words, index, least, of):
-            yield _placed(match, first, int(places[first + match.document]))
+        yield first, find_words(text.slice(first, last - first))
         first = last
 
 
@@ -85,14 +101,21 @@ def _placed(match: Match, first: int, base: int) -> Match:
     return replace(match, document=match.document + first, spans=spans)
 
 
-def _matches_in(words: Words, index: Index, least: int, of: int) -> Iterator[Match]:
+def _seeds_in(words: Words, index: Index) -> Integers:
+    """Return rows (word, seed) of all seeds that begin at a word."""
     hashes, places = hash_folded(words)
     documents = np.searchsorted(places, words.documents)
     seeds = index.seeds
     found = _look_up(hashes, documents, seeds.hashes, seeds.directory, seeds.filter)
+    if len(found):
+        found[:, 0] = places[found[:, 0]]
+    return found
+
+
+def _matches_in(words: Words, index: Index, least: int, of: int) -> Iterator[Match]:
+    found = _seeds_in(words, index)
     if not len(found):
         return
-    found[:, 0] = places[found[:, 0]]
     stretches = _stretches(found, words.documents, index)
     units, folded = index.units, index.units.folded
     side = (folded.hashes, folded.powers, folded.kinds, folded.capital)

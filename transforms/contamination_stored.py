@@ -70,7 +70,7 @@ def _pieces(arrays: Arrays) -> Sequence[bytes | memoryview]:
     first, place = LARGEST_HEAD, LARGEST_HEAD
     hasher, described, pieces = blake3(), {}, list[bytes | memoryview]()
     for name, array in arrays.items():
-        content = memoryview(np.ascontiguousarray(array)).cast("B")
+        content = np.ascontiguousarray(array).data.cast("B")
         described[name] = (array.dtype.str, array.shape, array.size, place)
         padding = bytes(-len(content) % ALIGNED)
         for piece in (content, padding):
