@@ -27,6 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,20 +35,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks.decontamination_scale import at_scale
 from transforms.contamination import Benchmark, Decontaminate, Finding, Item
 from transforms.contamination_index import ALONE, JOINED, build_index, load_index
 from transforms.contamination_units import BOTH, CHOICES, QUESTION
 from transforms.segmentation import find_words
 
 DATA: Final = Path(__file__).parents[2] / "shared" / "data"
-CASES: Final = {"small": 40, "full": 400}  # per way
+CASES: Final = {"small": 40, "full": 10_000}  # per way, a fifth of them of each benchmark that has so many items
+PEER_CASES: Final = 1_000
 BYTES: Final = {"small": 4_000_000, "full": 80_000_000}
 HOST_WORDS: Final = 120
 LONG_WORDS: Final = 10_000
 TWIN: Final = 0.6
+PORTION: Final = 500
+"""Cases in memory at a time."""
+GOLD: Final = {
+    "corpora/multidomain": "text",
+    "extraction/aeb": "gold_text",
+    "extraction/wcxb_dev": "gold_text",
+    "extraction/wcxb_dev2": "gold_text",
+    "duplicates/spdx_docs": "text",
+    "lid/udhr2": "text",
+    "quality/toxicity_en": "text",
+}
+"""Real texts without any of the benchmarks, and the column that has them: whatever is found there is read."""
 PACKAGES: Final = ("numpy", "numba", "pyarrow", "datatrove")
 FOREIGN: Final = "meanwhile rain fell over the hills while two dogs slept near an old mill and nobody came along"
 
+Recall = dict[str, dict[str, tuple[int, int]]]
+"""Way of writing → length class → (found, planted)."""
 Way = Callable[[str, random.Random, Sequence[str]], str]
 
 
@@ -197,7 +214,7 @@ class Case:
     text: str
 
 
-def cases(count: int, hosts: Sequence[str], seed: int = 1) -> Iterator[Case]:
+def cases(count: int, hosts: Sequence[Sequence[str]], seed: int = 1) -> Iterator[Case]:
     """Yield `count` cases for each way, over all benchmarks."""
     draw = random.Random(seed)
     index = load_index(benchmarks())
@@ -205,12 +222,13 @@ def cases(count: int, hosts: Sequence[str], seed: int = 1) -> Iterator[Case]:
     parts: dict[tuple[int, int], set[int]] = defaultdict(set)
     for place, part in zip(index.units.item.tolist(), index.units.part.tolist(), strict=True):
         parts[index.items[place]].add(part)
+    first = {item: index.items[place] for item, place in zip(index.items, index.same.tolist(), strict=True)}
     items = [(number, item) for number, benchmark in enumerate(benchmarks()) for item in benchmark.items()]
-    vocabulary = re.findall(r"[a-z]{3,}", " ".join(hosts[:200]).lower())
+    vocabulary = re.findall(r"[a-z]{3,}", " ".join(word for host in hosts[:200] for word in host).lower())
     for way, write in WAYS.items():
         for number, item in balanced(items, count, draw):
             known = status[number, item.number]
-            text = asked(item, parts.get((number, item.number), set()))
+            text = asked(item, parts.get(first[number, item.number], set()))
             words = len(find_words(pa.array([text], pa.large_string())).starts)
             if way == "with its answer":
                 text += "\n" + item.answer if known == ALONE else ""
@@ -240,11 +258,11 @@ def balanced(items: list[tuple[int, Item]], count: int, draw: random.Random) -> 
     return [pair for mine in of.values() for pair in draw.sample(mine, min(len(mine), -(-count // len(of))))]
 
 
-def planted_in(text: str, hosts: Sequence[str], words: int, draw: random.Random) -> str:
-    """Return `text` between two halves of `words` words of the corpus."""
+def planted_in(text: str, hosts: Sequence[Sequence[str]], words: int, draw: random.Random) -> str:
+    """Return `text` between two halves of `words` words of the corpus, whose texts `hosts` are in words."""
     around: list[str] = []
     while len(around) < words:
-        host = draw.choice(hosts).split(" ")
+        host = draw.choice(hosts)
         start = draw.randrange(len(host))
         around += host[start : start + words]
     half = draw.randint(0, words)
@@ -258,14 +276,16 @@ def length_class(case: Case) -> str:
     return "≥ 20" if case.words >= 20 else "8-19"
 
 
-def recall(count: int, hosts: Sequence[str], decontaminate: Decontaminate) -> dict[str, dict[str, tuple[int, int]]]:
+def recall(
+    count: int, hosts: Sequence[Sequence[str]], decontaminate: Decontaminate
+) -> dict[str, dict[str, tuple[int, int]]]:
     """Return way → length class → (found, planted)."""
-    table: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
-    planted = list(cases(count, hosts))
-    found = flagged([case.text for case in planted], decontaminate)
-    for case, hit in zip(planted, found, strict=True):
-        had, all_of = table[case.way].get(name := length_class(case), (0, 0))
-        table[case.way][name] = (had + hit, all_of + 1)
+    table: Recall = defaultdict(dict)
+    several = cases(count, hosts)
+    while planted := list(islice(several, PORTION)):
+        for case, hit in zip(planted, flagged([case.text for case in planted], decontaminate), strict=True):
+            had, all_of = table[case.way].get(name := length_class(case), (0, 0))
+            table[case.way][name] = (had + hit, all_of + 1)
     return table
 
 
@@ -286,7 +306,7 @@ class Flagged:
     twins_flagged: int
 
 
-def precision(hosts: Sequence[str], most: int) -> tuple[dict[str, Flagged], list[str]]:
+def precision(hosts: Sequence[Sequence[str]], most: int) -> tuple[dict[str, Flagged], list[str]]:
     """Return what is flagged of the items of each benchmark that are not indexed, and the findings in words."""
     named = benchmarks()
     draw = random.Random(2)
@@ -326,19 +346,8 @@ def twins(planted: Sequence[Item], indexed: Sequence[Item]) -> list[bool]:
 
 def _with_index(read: list[tuple[int, Item]]) -> Callable[[Sequence[str]], dict[int, list[Finding]]]:
     """Return the findings of `Decontaminate` with an index of the items `read` alone."""
-    import transforms.contamination as module
-
-    index = build_index(benchmarks(), read)
-    decontaminate = Decontaminate(benchmarks())
-
-    def judge(texts: Sequence[str]) -> dict[int, list[Finding]]:
-        kept, module.load_index = module.load_index, lambda named: index  # type: ignore[assignment]
-        try:
-            return decontaminate.findings(pa.array(texts, pa.large_string()))
-        finally:
-            module.load_index = kept
-
-    return judge
+    index, decontaminate = build_index(benchmarks(), read), Decontaminate(benchmarks())
+    return lambda texts: decontaminate.findings(pa.array(texts, pa.large_string()), index)
 
 
 def numbers_changed(text: str, draw: random.Random) -> str:
@@ -353,25 +362,46 @@ def numbers_changed(text: str, draw: random.Random) -> str:
     return re.sub(r"\d+", other, text)
 
 
-def changed_items(hosts: Sequence[str], decontaminate: Decontaminate, count: int) -> tuple[int, int, int]:
+def changed_items(hosts: Sequence[Sequence[str]], decontaminate: Decontaminate, count: int) -> tuple[int, int, int]:
     """Return how many of GSM8K's questions with other numbers are called leak and variant, of how many."""
-    draw = random.Random(3)
-    items = [item for item in benchmarks()[0].items() if re.search(r"\d", item.question)][:count]
-    texts = [planted_in(numbers_changed(item.question, draw), hosts, HOST_WORDS, draw) for item in items]
+    texts = [text for text, _ in numbers_planted(hosts, count)]
     found = decontaminate.findings(pa.array(texts, pa.large_string()))
     verdicts = Counter(findings[0].verdict for findings in found.values())
-    return verdicts["leak"], verdicts["variant"], len(items)
+    return verdicts["leak"], verdicts["variant"], len(texts)
 
 
-def corpus_hits(texts: pa.LargeStringArray, decontaminate: Decontaminate) -> tuple[list[str], float]:
-    """Return what is found in the corpus itself, in words, and MB per CPU second."""
+def numbers_planted(hosts: Sequence[Sequence[str]], count: int) -> list[tuple[str, Item]]:
+    """Return texts with GSM8K's questions with other numbers, and their items."""
+    draw = random.Random(3)
+    items = [item for item in benchmarks()[0].items() if re.search(r"\d", item.question)][:count]
+    return [(planted_in(numbers_changed(item.question, draw), hosts, HOST_WORDS, draw), item) for item in items]
+
+
+def corpus_hits(texts: pa.LargeStringArray, decontaminate: Decontaminate) -> float:
+    """Return MB per CPU second on the corpus."""
     size = int(pc.sum(pc.binary_length(texts)).as_py()) / 1e6
     decontaminate.findings(texts.slice(0, 20))
     start = time.process_time()
-    found = decontaminate.findings(texts)
-    rate = size / (time.process_time() - start)
-    told = [_told(f, texts[row].as_py()) for row, mine in found.items() for f in mine[:3] if f.verdict]
-    return told, rate
+    decontaminate.findings(texts)
+    return size / (time.process_time() - start)
+
+
+def gold_hits(decontaminate: Decontaminate) -> dict[str, tuple[int, list[str], list[str]]]:
+    """Return for each set of `GOLD` its number of texts, and what is found and nearly found there, in words."""
+    result = {}
+    for name, column in GOLD.items():
+        texts = gold_texts(name, column)
+        found = decontaminate.findings(texts)
+        told = [(f.verdict, _told(f, texts[row].as_py())) for row, mine in found.items() for f in mine]
+        hits, near = ([words for verdict, words in told if bool(verdict) == real] for real in (True, False))
+        result[name] = (len(texts), hits, near)
+    return result
+
+
+def gold_texts(name: str, column: str) -> pa.LargeStringArray:
+    """Return the texts of a set of `GOLD`."""
+    read = pq.read_table(DATA / f"{name}.parquet", columns=[column]).column(column)
+    return pa.concat_arrays(read.cast(pa.large_string()).drop_null().chunks)
 
 
 def _told(finding: Finding, text: str) -> str:
@@ -383,32 +413,57 @@ def _told(finding: Finding, text: str) -> str:
     )
 
 
-def peers(hosts: Sequence[str], texts: pa.LargeStringArray, count: int) -> dict[str, dict[str, Any]]:
-    """Return what other tools do on some of the same cases and on a slice of the corpus."""
+def peers(hosts: Sequence[Sequence[str]], texts: pa.LargeStringArray, count: int) -> dict[str, dict[str, Any]]:
+    """Return what other tools do on some of the same cases, on items that are not indexed, and on real texts."""
     from benchmarks.contamination_peers import PEERS
 
     items = [item for benchmark in benchmarks() for item in benchmark.items()]
-    planted = [case for case in cases(count, hosts) if length_class(case) == "≥ 20" and case.way in PEER_WAYS]
+    planted = [case for case in cases(count, hosts) if length_class(case) != "listed" and case.way in PEER_WAYS]
     some: list[str] = texts.slice(0, max(1, len(texts) // 20)).to_pylist()
     size = sum(len(text.encode()) for text in some) / 1e6
+    indexed, others = strangers(hosts, count)
+    numbers = [text for text, _ in numbers_planted(hosts, count)]
+    real = {name: gold_texts(name, column).to_pylist() for name, column in GOLD.items() if "corpora" not in name}
     result: dict[str, dict[str, Any]] = {}
     for name, make in PEERS.items():
         peer = make(items)
         hits: dict[str, list[bool]] = defaultdict(list)
         for case, hit in zip(planted, peer([case.text for case in planted]), strict=True):
-            hits[case.way].append(hit)
+            hits[f"{case.way}, {length_class(case)}"].append(hit)
         start = time.process_time()
         flags = peer(some)
         rate = size / (time.process_time() - start)
-        recall = {way: round(sum(mine) / len(mine), 3) for way, mine in hits.items()}
-        share = round(sum(flags) / len(flags), 3)
-        result[name] = {"MB/s": round(rate, 2), "recall, ≥ 20 words": recall, "corpus flagged": share}
-        print(f"{name}: {rate:.2f} MB/s, {share:.1%} of {len(some)} corpus documents flagged, {recall}")
+        wrong = make(indexed)(others)
+        told = {
+            "MB/s": round(rate, 2),
+            "recall": {way: round(sum(mine) / len(mine), 3) for way, mine in sorted(hits.items())},
+            "other half flagged": round(sum(wrong) / len(wrong), 4),
+            "numbers changed, flagged": round(sum(peer(numbers)) / len(numbers), 3),
+            "corpus flagged": f"{sum(flags)} of {len(flags)}",
+            "real texts flagged": {what: f"{sum(peer(those))} of {len(those)}" for what, those in real.items()},
+        }
+        result[name] = told
+        print(f"{name}: {json.dumps(told, ensure_ascii=False)}")
     return result
 
 
+def strangers(hosts: Sequence[Sequence[str]], most: int) -> tuple[list[Item], list[str]]:
+    """Return the odd items, and texts with at most `most` even items of each benchmark that have no twin among them."""
+    draw = random.Random(2)
+    indexed, texts = [], []
+    for benchmark in benchmarks():
+        odd, even = benchmark.items()[1::2], benchmark.items()[0::2][:most]
+        indexed += odd
+        texts += [
+            planted_in(f"{item.question}\n{item.answer}", hosts, HOST_WORDS, draw)
+            for item, twin in zip(even, twins(even, odd), strict=True)
+            if not twin
+        ]
+    return indexed, texts
+
+
 def checks_of(
-    table: dict[str, dict[str, tuple[int, int]]],
+    table: Recall,
     other: dict[str, Flagged],
     changed: tuple[int, int, int],
     rate: float,
@@ -433,33 +488,33 @@ def checks_of(
     return checks
 
 
+def checks_of_scale(scale: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return what must hold with ten benchmarks of 50,000 items."""
+    rate, load = scale["MB/s"], scale["load, s"]
+    return {
+        f"MB/s with {scale['items']:,} items": [rate, "≥ 50", rate >= 50],
+        f"seconds to load {scale['items']:,} items": [load, "< 2", load < 2],
+    }
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print tables, the checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", choices=sorted(CASES), default="full", help="how much (default: %(default)s)")
     parser.add_argument("--peers", action="store_true", help="measure other tools, too")
-    parser.add_argument("--hits", action="store_true", help="print every finding in corpus and other half")
+    parser.add_argument("--hits", action="store_true", help="print every finding in real texts and the other half")
     options = parser.parse_args(arguments)
     texts = corpus(BYTES[options.size])
-    hosts = [text for text in texts.slice(0, 600).to_pylist() if len(text) > 200]
+    hosts = [text.split(" ") for text in texts.slice(0, 600).to_pylist() if len(text) > 200]
     decontaminate = Decontaminate(benchmarks())
     decontaminate.ready()
-    load_index.cache_clear()
-    start = time.process_time()
-    decontaminate.ready()
-    loading = time.process_time() - start
     for protected in decontaminate.protection():
         print(
             f"{protected.benchmark:12} {protected.items:5} items, {len(protected.joined):4} only with choices or "
             f"answer, not checked: {len(protected.short)} short, {len(protected.plain)} plain"
         )
     table = recall(CASES[options.size], hosts, decontaminate)
-    print(f"{'recall':26}{'≥ 20 words':>18}{'8-19 words':>18}{'listed':>16}")
-    for way, classes in table.items():
-        cells = [
-            f"{f / n:.3f} of {n}" if n else "" for f, n in (classes.get(c, (0, 0)) for c in ("≥ 20", "8-19", "listed"))
-        ]
-        print(f"{way:26}{cells[0]:>18}{cells[1]:>18}{cells[2]:>16}")
+    print_recall(table)
     other, told = precision(hosts, 10 * CASES[options.size])
     for name, f in other.items():
         print(
@@ -468,12 +523,20 @@ def main(arguments: list[str] | None = None) -> int:
         )
     changed = changed_items(hosts, decontaminate, 1000)
     print(f"GSM8K with other numbers: {changed[0]} leaks, {changed[1]} variants of {changed[2]}")
-    hits, rate = corpus_hits(texts, decontaminate)
-    print(f"corpus: {len(hits)} findings in {len(texts)} documents; {rate:.1f} MB/s; index in {loading:.2f} s")
+    real = gold_hits(decontaminate)
+    for name, (count, hits, near) in real.items():
+        print(f"{name}: {len(hits)} findings and {len(near)} near misses in {count} texts")
+        if options.hits:
+            print("\n".join([*hits, *near]))
     if options.hits:
-        print("\n".join(["corpus:", *hits, "other half:", *told]))
-    others = peers(hosts, texts, CASES[options.size] // 4) if options.peers else {}
-    checks = checks_of(table, other, changed, rate)
+        print("\n".join(["other half:", *told]))
+    rate = corpus_hits(texts, decontaminate)
+    scale = at_scale(options.size)
+    print(f"{rate:.1f} MB/s; with more benchmarks: {json.dumps(scale)}")
+    others = peers(hosts, texts, min(PEER_CASES, CASES[options.size])) if options.peers else {}
+    found = sum(len(hits) for _, hits, _ in real.values())
+    checks = checks_of(table, other, changed, rate) | checks_of_scale(scale)
+    checks["found in real texts"] = [found, "= 0", found == 0]
     for check, (value, bound, holds) in checks.items():
         print(f"{check:45} {value:10} {bound:12} {'holds' if holds else 'FAILS'}")
     report = {
@@ -482,14 +545,23 @@ def main(arguments: list[str] | None = None) -> int:
         "ours": round(rate, 1),
         "peers": others,
         "ratio": round(rate / max(peer["MB/s"] for peer in others.values()), 1) if others else None,
-        "recall": {way: {c: round(f / n, 3) for c, (f, n) in mine.items() if n} for way, mine in table.items()},
-        "corpus_findings": len(hits),
-        "index_seconds": round(loading, 2),
+        "recall": {way: {c: [round(f / n, 4), n] for c, (f, n) in mine.items() if n} for way, mine in table.items()},
+        "scale": scale,
         "checks": checks,
         "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
     }
     print(json.dumps(report, ensure_ascii=False))
     return int(not all(holds for _, _, holds in checks.values()))
+
+
+def print_recall(table: Recall) -> None:
+    """Print recall by way of writing and length class."""
+    print(f"{'recall':26}{'≥ 20 words':>18}{'8-19 words':>18}{'listed':>16}")
+    for way, classes in table.items():
+        cells = [
+            f"{f / n:.3f} of {n}" if n else "" for f, n in (classes.get(c, (0, 0)) for c in ("≥ 20", "8-19", "listed"))
+        ]
+        print(f"{way:26}{cells[0]:>18}{cells[1]:>18}{cells[2]:>16}")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Final
 
 from curate.commands.audit import add_audit
 from curate.commands.card import add_card
+from curate.commands.contamination import add_contamination
 from curate.commands.curve import add_curve
 from curate.commands.duplicates import add_duplicates
 from curate.commands.index import add_index
@@ -111,6 +112,7 @@ def parser() -> argparse.ArgumentParser:
     add_quarantine(commands, _add)
     add_curve(commands, _add, last_result)
     add_duplicates(commands, _add, last_result)
+    add_contamination(commands, _add, last_result)
     add_card(commands, _add)
     add_templates(commands, _add, last_result)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
