@@ -7,6 +7,7 @@ from transforms.lazy_names import lazy_names
 if TYPE_CHECKING:
     from transforms.added_columns import AddColumns
     from transforms.benchmark_items import Benchmark
+    from transforms.benchmark_registry import known_benchmark
     from transforms.c4_rules import C4Documents, C4Lines, MC4Paragraphs
     from transforms.code_rules import CodeQuality, GeneratedCode
     from transforms.contamination import Decontaminate
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from transforms.quality import Level, Quality, ScoreAtLeast, score_at
     from transforms.refinedweb_rules import RefinedWebLines
     from transforms.sample import Sample
+    from transforms.second_opinion import SecondOpinion
     from transforms.switch import Switch
     from transforms.templates import TemplateRule
     from transforms.tokens import Tokenizer
@@ -93,6 +95,7 @@ __all__ = [
     "Sample",
     "SchemaError",
     "ScoreAtLeast",
+    "SecondOpinion",
     "Switch",
     "TemplateRule",
     "Tokenizer",
@@ -118,6 +121,7 @@ __all__ = [
     "gopher",
     "gopher_quality",
     "keep_if",
+    "known_benchmark",
     "refinedweb",
     "score_at",
 ]

@@ -3,7 +3,7 @@
 `Benchmark.jsonl("gsm8k", "gsm8k_test.jsonl.zst", question="question", answer="answer")`; `.csv` and `.parquet` alike;
 `.gz` and `.zst` are unpacked by their ending. A field name may go into nested values by dots ("choices.text"). Lists
 of answers count as their first; a number or a letter as answer, beside choices, names one of them. For the common sets
-`transforms.benchmark_registry.known` knows the names.
+`transforms.known_benchmark` knows the names.
 
 Invariants: a benchmark is its name, the digest of its file, its format and its field names; where the file lies is no
 part of it, and what is read later is checked against the digest. Items are numbered from 0 in the order of the file.

@@ -1,8 +1,9 @@
 """The common benchmarks: which of their fields hold question, answer, choices and passage; licences, splits, origin.
 
-`known("gsm8k", "test.jsonl", split="test")` is a `Benchmark` whose fields are those that this module knows. Files come
-from the user, as they are published: none is here, and nothing is fetched. A set that is published in several layouts
-has several; the first whose fields all stand in the file is taken, so that the same file always has the same fields.
+`known_benchmark("gsm8k", "test.jsonl", split="test")` is a `Benchmark` whose fields are those that this module knows.
+Files come from the user, as they are published: none is here, and nothing is fetched. A set that is published in
+several layouts has several; the first whose fields all stand in the file is taken, so that the same file always has the
+same fields.
 
 `origin` is where the set is published, by the name of its repository or data set on the usual hosts; licences are what
 is said there (SPDX where it is one), to be read before anything is redistributed: "not stated" means just that.
@@ -36,7 +37,7 @@ class KnownSet:
     layouts: tuple[Layout, ...]
 
 
-def known(name: str, path: str | Path, *, split: str = "") -> Benchmark:
+def known_benchmark(name: str, path: str | Path, *, split: str = "") -> Benchmark:
     """Return the benchmark `name` of the registry, in the file at `path`.
 
     Args:

@@ -228,7 +228,7 @@ class Decontaminate:
         }
 
     def findings(self, text: pa.LargeStringArray, index: Index | None = None) -> dict[int, list[Finding]]:
-        """Return row → what is found there, near misses too, the gravest first; `index` where it is not the usual one."""
+        """Return row → what is found there, near misses too, the gravest first; `index` in place of the usual one."""
         index = index or self.index()
         least = NEAR * self._least
         matches = find_matches(text, index, least.numerator, least.denominator)

@@ -59,7 +59,7 @@ def keep_unlike(vectors: Vectors, threshold: Fraction, frozen: npt.NDArray[np.bo
     The keeper is the most similar one that stays, of equals the first. `frozen` rows stay whatever they resemble. Rows
     of zeros resemble nothing.
     """
-    rows = vectors.astype(_exact_type(vectors.shape[1]))
+    rows = vectors.astype(exact_type(vectors.shape[1]))
     squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.int64)
     found = Kept(np.full(len(rows), STAYS, np.int64), np.zeros(len(rows), np.int64), 0)
     always = np.zeros(len(rows), np.bool_) if frozen is None else frozen
@@ -173,7 +173,7 @@ def _pairs(rows: int) -> int:
     return rows * (rows - 1) // 2
 
 
-def _exact_type(dimension: int) -> type[np.floating[Any]]:
+def exact_type(dimension: int) -> type[np.floating[Any]]:
     """Return the type in which the product of two vectors is exact: every sum is below 2^24, or below 2^53."""
     return np.float32 if dimension * (LARGEST + 1) ** 2 < 1 << 24 else np.float64
 

@@ -18,7 +18,7 @@ from blake3 import blake3
 
 from curate.configuration import ConfigurationError
 from transforms.benchmark_items import Benchmark, BenchmarkError
-from transforms.benchmark_registry import KNOWN, known
+from transforms.benchmark_registry import KNOWN, known_benchmark
 from transforms.language_model import data_folder
 
 LARGEST: Final = 1 << 30
@@ -83,7 +83,7 @@ def benchmark_of(given: str) -> Benchmark:
     fields = _parts(dict(zip(pairs[::2], pairs[1::2], strict=True)))
     path = benchmark_file(place) if re.match("(https?|file)://", place) else Path(place)
     try:
-        benchmark = Benchmark.file(name, path, split=split, **fields) if fields else known(name, path, split=split)
+        benchmark = Benchmark.file(name, path, split=split, **fields) if fields else known_benchmark(name, path, split=split)
         benchmark.items()
     except BenchmarkError as error:
         more = "" if fields or name in KNOWN else f"; or name its fields: {name}={place},question=FIELD,answer=FIELD"

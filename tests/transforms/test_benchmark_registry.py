@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from transforms.benchmark_items import Benchmark, BenchmarkError, Item
-from transforms.benchmark_registry import KNOWN, Layout, known
+from transforms.benchmark_registry import KNOWN, Layout, known_benchmark
 
 ROWS: dict[str, tuple[dict[str, Any], Item]] = {
     "gsm8k": ({"question": "How many?", "answer": "7"}, Item(0, "How many?", "7")),
@@ -53,7 +53,7 @@ def test_known_set_gives_question_answer_choices_and_passage(tmp_path: Path, nam
     row, item = ROWS[name]
     path = tmp_path / "file.jsonl"
     path.write_text(json.dumps(row) + "\n", "utf-8")
-    benchmark = known(name, path, split=KNOWN[name].splits[0])
+    benchmark = known_benchmark(name, path, split=KNOWN[name].splits[0])
     assert benchmark.items() == [item]
     assert benchmark.title == f"{name}/{KNOWN[name].splits[0]}"
 
@@ -63,8 +63,8 @@ def test_known_set_is_read_from_parquet_and_csv(tmp_path: Path) -> None:
     with (tmp_path / "file.csv").open("w", newline="") as file:
         csv.writer(file).writerows([row.keys(), row.values()])
     pq.write_table(pa.Table.from_pylist([{"question": "Why?", "best_answer": "So."}]), tmp_path / "file.parquet")
-    assert known("truthfulqa", tmp_path / "file.csv").items() == [item]
-    assert known("truthfulqa", tmp_path / "file.parquet").items() == [item]
+    assert known_benchmark("truthfulqa", tmp_path / "file.csv").items() == [item]
+    assert known_benchmark("truthfulqa", tmp_path / "file.parquet").items() == [item]
 
 
 def test_every_set_names_a_question_or_passage_and_its_rights() -> None:
@@ -93,7 +93,7 @@ def test_unknown_set_split_or_layout_is_refused(tmp_path: Path, name: str, split
     path = tmp_path / "file.jsonl"
     path.write_text(json.dumps(ROWS["gsm8k"][0]) + "\n", "utf-8")
     with pytest.raises(BenchmarkError, match=message):
-        known(name, path, split=split)
+        known_benchmark(name, path, split=split)
 
 
 def test_file_of_another_ending_is_refused(tmp_path: Path) -> None:

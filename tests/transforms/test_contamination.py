@@ -18,7 +18,17 @@ from hypothesis import strategies as st
 
 from tests.transforms.contamination_cases import HOST, ITEMS, PASSAGE, QUOTED, write_benchmark
 from tests.transforms.documents import batch_of, kept_texts, reasons
-from transforms.contamination import Benchmark, BenchmarkError, Decontaminate, Finding, protection, unprotectable
+from transforms.contamination import (
+    Benchmark,
+    BenchmarkError,
+    Decontaminate,
+    Finding,
+    numbers_in,
+    protection,
+    ranges,
+    unprotectable,
+)
+from transforms.duplicates import text_digests
 from transforms.outcome import DROPPED, EDITS, SchemaError
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
@@ -280,7 +290,7 @@ PIECES = [question(FERRY), question(BIRD), PASSAGE, HOST, "", "a b 1 2 ", "the f
 TEXTS = st.lists(st.lists(st.sampled_from(PIECES) | st.text(max_size=9), max_size=4).map(" ".join), max_size=5)
 
 
-@pytest.mark.parametrize("action", ["drop", "cut", "tag"])
+@pytest.mark.parametrize("action", ["drop", "cut", "tag", "mask"])
 @given(texts=TEXTS, border=st.integers(0, 5))
 @settings(deadline=None, derandomize=True, max_examples=25)
 def test_any_documents_are_accounted_for_in_any_batching(
@@ -368,3 +378,36 @@ def test_real_benchmarks_are_found_and_real_texts_left_alone() -> None:
         )
         missed = [pair for row, pair in enumerate(asked) if not any(f.verdict for f in found.get(row, []))]
         assert len(missed) <= len(asked) * 0.02
+
+
+def test_mask_records_the_places_of_the_item_and_keeps_the_text(benchmark: Benchmark) -> None:
+    question = str(ITEMS[1]["question"])
+    texts = [HOST + question + HOST + question, HOST, HOST + PASSAGE]
+    outcome = Decontaminate(benchmark, action="mask").apply(batch_of(texts))
+    assert outcome.kept.column("text").to_pylist() == texts
+    first, *others = outcome.kept.column("not_trained").to_pylist()
+    assert others == [None, None]  # a quotation is no leak
+    mask = json.loads(first)
+    assert [texts[0][start:end] for start, end in mask["spans"]] == [question.rstrip("?")] * 2
+    assert mask["text"] == text_digests(pa.array(texts[:1], pa.large_string()))[0].as_py().hex()
+    assert outcome.near.num_rows == 2
+
+
+def test_evidence_numbers_every_item_found_equal_ones_too(tmp_path: Path) -> None:
+    which = "Which of the keepers of lamp room {0}0{0} forgot oil, matches, bread and his own boots?"
+    questions = [which.format(n) for n in range(9)]
+    path = tmp_path / "items.jsonl"
+    path.write_text("".join(json.dumps({"q": q}) + "\n" for q in [*questions, questions[2]]), "utf-8")
+    parts = [Benchmark.jsonl("keepers", path, question="q", split=split) for split in ("dev", "test")]
+    transform = Decontaminate(parts)
+    dropped = transform.apply(batch_of([HOST + questions[2] + HOST])).dropped
+    evidence = json.loads(dropped.column("evidence")[0].as_py())
+    assert evidence["items"]["keepers/dev"]["leak"] == evidence["items"]["keepers/test"]["leak"] == "2,9"
+    assert evidence["items"]["keepers/dev"]["variant"] == "0-1,3-8"
+    assert [p.benchmark for p in transform.protection()] == ["keepers/dev", "keepers/test"]
+
+
+@pytest.mark.parametrize(("numbers", "text"), [([], ""), ([3], "3"), ([0, 1, 2, 7, 9, 10], "0-2,7,9-10")])
+def test_ranges_are_read_back(numbers: list[int], text: str) -> None:
+    assert ranges(numbers) == text
+    assert numbers_in(text) == numbers

@@ -52,6 +52,7 @@ from transforms.quality import Level, Quality, ScoreAtLeast, score_field
 from transforms.refinedweb_rules import RefinedWebLines
 from transforms.sample import Sample
 from transforms.schema import NOT_CHECKED, OPTOUT, records
+from transforms.second_opinion import SecondOpinion
 from transforms.switch import Switch
 from transforms.topics import AssignTopic
 from transforms.url_lists import URLList, WordList
@@ -207,6 +208,8 @@ MEMBERS: dict[str, Member] = {
     "EditText": Member(EditText(shortened, "shortened", version=1), batch_of),
     "Decontaminate": Member(Decontaminate(ITEMS), batch_of),
     "Decontaminate by cuts": Member(Decontaminate(ITEMS, action="cut"), batch_of),
+    "Decontaminate by masks": Member(Decontaminate(ITEMS, action="mask"), batch_of),
+    "SecondOpinion": Member(SecondOpinion(ITEMS, similarity="0.5"), batch_of),
     "FittedFilter": Member(FittedFilter(GopherQuality(), HERE / "thresholds.json", "language"), with_language),
     "Quality": Member(Quality(HERE / "classifier.bin", levels=(-1000, 0, 1000)), batch_of),
     "Level": Member(Level((-5, 0, 5)), with_score),
@@ -268,6 +271,8 @@ GOLDEN: dict[str, str] = {
     "CountBy": "1 59feccab6b52325a",
     "AddColumns": "1 194e6110f050421b",
     "Decontaminate": "3 24f6ea9fca731905",
+    "Decontaminate by masks": "3 266994447bace1ea",
+    "SecondOpinion": "1 ebbb5d32402164bc",
     "Decontaminate by cuts": "3 b2223b4c691ca145",
     "Sample": "1 abbaf45011e4fe3f",
     "GopherQuality": "1 665d78bba47a0acf",
