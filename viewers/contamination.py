@@ -34,8 +34,9 @@ class Guard:
 
     @property
     def benchmarks(self) -> tuple[Mapping[str, Any], ...]:
-        """Fields of its benchmarks."""
-        return tuple(benchmark["fields"] for benchmark in self.fields["benchmarks"])
+        """Fields of its benchmarks; the name is with the split, as evidence and protection have it."""
+        given = [benchmark["fields"] for benchmark in self.fields["benchmarks"]]
+        return tuple({**f, "name": f"{f['name']}/{f['split']}" if f.get("split") else f["name"]} for f in given)
 
 
 @dataclass(frozen=True, slots=True)
