@@ -15,6 +15,7 @@ MAY_IMPORT = {
 }
 SEES_EVERYTHING = {
     "curate/command_line.py",
+    "curate/commands/audit.py",
     "curate/commands/index.py",
     "curate/commands/report.py",
     "curate/commands/store.py",

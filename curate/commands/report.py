@@ -47,6 +47,8 @@ def write(options: argparse.Namespace, last_result: Callable[[Store], str]) -> i
     """Write the page and its values into the store; return 1 when a check that was asked for does not pass."""
     from curate.run import open_result
     from viewers.against import compare
+    from viewers.atlas import FILE as MAP
+    from viewers.atlas import map_parquet
     from viewers.croissant import FILE as CROISSANT
     from viewers.croissant import croissant_json, files_of
     from viewers.loading import load_report
@@ -63,6 +65,7 @@ def write(options: argparse.Namespace, last_result: Callable[[Store], str]) -> i
     other = None if options.against is None else _other(options, store, last_result)
     result = open_result(store, options.recipe or last_result(store))
     pages = {"report.json": made.data, "report.html": made.page, CROISSANT: croissant_json(report, files_of(result))}
+    pages[MAP] = map_parquet(report)
     if other is not None:
         here, there = (read_report_json(content, place) for content, place in ((made.data, "report.json"), other))
         pages["against.html"], pages["against.json"] = compare(here, there)
