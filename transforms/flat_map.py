@@ -94,7 +94,7 @@ def _without(axis: Places, others: list[Places]) -> Places:
     """Return `axis` without what of it lies along `others`."""
     axis = _scaled(axis)
     for other in others:
-        length = int(other @ other)
+        length = max(int(other @ other), 1)
         axis = axis - np.array([int(axis @ other) * int(value) // length for value in other.tolist()], np.int64)
     return axis
 
