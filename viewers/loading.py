@@ -19,6 +19,7 @@ from curate.receipts import read_manifest
 from curate.recipes.datasheet import Datasheet
 from curate.run import Result, open_result
 from curate.store import Store
+from mixtures.packings import packings_in
 from mixtures.plan import Plan
 from viewers.reads import Reads, reads_of
 from viewers.runs import RunView, load_run
@@ -201,9 +202,14 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
         named["batches"],
         tuple(load_run(run) for run in runs),
         len(made_of),
-        None if plan is None else reads_of(plan, result.caches[TRAINING].open()),
+        None if plan is None else _reads(store, folder, plan, result),
         Datasheet.from_json(manifest.get("datasheet", {})),
     )
+
+
+def _reads(store: Store, folder: str, plan: Plan, result: Result) -> Reads:
+    caches = result.caches[TRAINING].open()
+    return reads_of(plan, caches, packings_in(store, folder, plan, caches))
 
 
 def _before_compaction(stages: Sequence[Dataset]) -> dict[tuple[str, str], Mapping[str, str]]:

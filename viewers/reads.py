@@ -1,8 +1,8 @@
 """What steps of training read: examples to show, and where the documents of small components begin.
 
 The plan alone says which tokens a step reads; whose documents they are stands in the caches' borders. Borders of a
-component are listed whole or not at all, the smallest components first, within a budget of bytes. Packed sequences lie
-where their packing says, which is not read here: of them nothing is listed.
+component are listed whole or not at all, the smallest components first, within a budget of bytes; so is how packed
+sequences lie.
 
 Cost: 8 bytes per tokenized document while its cache is looked into; the page grows by the budget at most.
 """
@@ -10,19 +10,23 @@ Cost: 8 bytes per tokenized document while its cache is looked into; the page gr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from curate.caches.cache import TokenCache
-from mixtures.explain import Explanation, explain
+from mixtures.explain import Explanation, Place, explain
+from mixtures.packing import Packing
 from mixtures.plan import Plan
-from mixtures.sequences import Chunks
 
 LISTED_BYTES: Final = 400_000
 """Bytes of all borders on a page."""
 
 LEAST_BYTES: Final = 40
 """A border takes at least so many: the id in hex, two numbers, what separates them."""
+
+PIECE_BYTES: Final = 32
+"""A piece of a packed sequence takes about so many: three numbers and a short one."""
 
 PHASES: Final = 6
 """Phases whose first step is an example."""
@@ -52,46 +56,63 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Examples, and number of a component in the plan → (first token, id) of each of its documents."""
+    """Examples; and by number of a component in the plan, where its documents begin, and how its sequences are packed.
+
+    `borders` are (first token, id) of each document, `pieces` (chunk, first token, tokens) of each stretch of a packed
+    sequence; a component is in both, or in none. Of chunks there are no pieces.
+    """
 
     examples: tuple[Example, ...]
     borders: Mapping[int, tuple[tuple[int, str], ...]]
+    pieces: Mapping[int, tuple[tuple[int, int, int], ...]] = field(default_factory=dict)
 
 
-def reads_of(plan: Plan, caches: Mapping[str, TokenCache], limit: int = LISTED_BYTES) -> Reads:
-    """Return what `plan` reads of `caches`, which are those it was compiled for.
+def reads_of(
+    plan: Plan,
+    caches: Mapping[str, TokenCache],
+    packings: Mapping[str, Packing] = MappingProxyType({}),
+    limit: int = LISTED_BYTES,
+) -> Reads:
+    """Return what `plan` reads of `caches`, which are those it was compiled for; `packings` are its own, too.
 
     Raises:
         CacheError: a cache is damaged.
     """
-    if not in_chunks(plan):
-        return Reads((), {})
-    firsts = sorted({plan.starts[number] for number in range(len(plan.segments))})[:PHASES]
-    return Reads(tuple(_example(plan, step, caches) for step in firsts), _listed(plan, caches, limit))
+    firsts = sorted(set(plan.starts[:-1]))[:PHASES]
+    listed = _listed(plan, caches, packings, limit)
+    names = {number: plan.components[number].name for number in listed if plan.components[number].name in packings}
+    pieces = {number: _pieces(packings[name]) for number, name in names.items()}
+    return Reads(tuple(_example(plan, step, caches, packings) for step in firsts), listed, pieces)
 
 
-def in_chunks(plan: Plan) -> bool:
-    """Tell whether sequences are stretches of the token stream: what else they hold, the plan alone does not say."""
-    return isinstance(plan.sequences, Chunks)
+def _example(plan: Plan, step: int, caches: Mapping[str, TokenCache], packings: Mapping[str, Packing]) -> Example:
+    explanation = explain(plan, step, packings)
+    return Example(explanation, tuple(_row(caches[place.component], place) for place in explanation.rows[:ROWS]))
 
 
-def _example(plan: Plan, step: int, caches: Mapping[str, TokenCache]) -> Example:
-    explanation = explain(plan, step)
-    rows = []
-    for place in explanation.rows[:ROWS]:
-        cache = caches[place.component]
-        first, last = cache.document_at(place.start), cache.document_at(place.stop - 1)
-        ids = cache.ids(first, min(last + 1, first + SHOWN))
-        rows.append(Row(last + 1 - first, tuple(bytes(identity).hex() for identity in ids)))
-    return Example(explanation, tuple(rows))
+def _row(cache: TokenCache, place: Place) -> Row:
+    count, ids = 0, list[str]()
+    for start, stop in place.spans:
+        first, last = cache.document_at(start), cache.document_at(stop - 1)
+        count += last + 1 - first
+        ids += [bytes(i).hex() for i in cache.ids(first, min(last + 1, first + max(SHOWN - len(ids), 0)))]
+    return Row(count, tuple(ids))
 
 
-def _listed(plan: Plan, caches: Mapping[str, TokenCache], limit: int) -> dict[int, tuple[tuple[int, str], ...]]:
+def _pieces(packing: Packing) -> tuple[tuple[int, int, int], ...]:
+    return tuple((chunk, start, stop - start) for chunk in range(len(packing)) for start, stop in packing.spans(chunk))
+
+
+def _listed(
+    plan: Plan, caches: Mapping[str, TokenCache], packings: Mapping[str, Packing], limit: int
+) -> dict[int, tuple[tuple[int, str], ...]]:
     found: dict[int, tuple[tuple[int, str], ...]] = {}
     order = sorted(range(len(plan.components)), key=lambda at: (caches[plan.components[at].name].documents, at))
     used = 0
     for number in order:
-        cache = caches[plan.components[number].name]
+        name = plan.components[number].name
+        cache = caches[name]
+        used += PIECE_BYTES * len(packings[name].starts) if name in packings else 0
         if used + cache.documents * LEAST_BYTES > limit:
             break
         ids = [bytes(identity).hex() for identity in cache.ids(0, cache.documents)]

@@ -15,11 +15,12 @@ import pytest
 
 from curate.commands.tokens import documents_in
 from curate.store import Store
-from mixtures import Plan, explain
+from mixtures import Mixture, Phase, Plan, explain
 from mixtures.explain import drawn
+from mixtures.packings import packings_of
 from mixtures.plan import Component, Segment
 from mixtures.schedule import Schedule
-from mixtures.sequences import Chunks
+from mixtures.sequences import Chunks, Packed
 from tests.viewers.browser import Browser, Opened
 from tests.viewers.parsed import Node, parse
 from tests.viewers.stores import HOSTILE, Made, report, stage
@@ -30,8 +31,10 @@ from viewers.report import render
 
 STEPS = 10_000
 ROWS = """steps => steps.flatMap(step => curate.explain(step).map((
-    {sequence, component, epoch, chunk, start, stop}
+    {sequence, component, epoch, chunk, spans: [[start, stop]]}
 ) => [sequence, component, epoch, chunk, start, stop].join(' ')))"""
+
+READ_BY = "id => [...curate.seen(id).rows].map(r => [r.step, r.row, r.epoch, r.chunk].map(Number))"
 
 
 def large_plan() -> Plan:
@@ -91,15 +94,37 @@ def test_inspector_names_the_documents_of_every_step(inspector: Opened, trained:
 
 
 @pytest.mark.browser
+def test_inspector_of_packed_sequences_equals_explain_and_drawn(
+    browser: Browser, trained: Made, tmp_path: Path
+) -> None:
+    cells = trained.result.caches["training"].open()
+    phase = Phase("main", tokens=30_000, weights=dict.fromkeys(cells, 1))
+    plan = Mixture(cells, phase, sequences=Packed(96), repeats=None, batch=8, seed=9).compile(cells)
+    packings = packings_of(plan, cells)
+    loaded = load_report(Store(trained.root), trained.folder)
+    path = tmp_path / "packed.html"
+    path.write_text(render(replace(loaded, plan=plan, reads=reads_of(plan, cells, packings))), "utf-8")
+    opened = browser.open(path, at="#step-1")
+    assert opened.noise == [] and opened.page.locator("#inspected tbody tr").count() == 8
+    found = opened.evaluate(f"Array.from({{length: {plan.steps}}}, (_, s) => curate.explain(s).map(r => r.documents))")
+    for step in range(plan.steps):
+        for row, ids in zip(explain(plan, step, packings).rows, found[step], strict=True):
+            assert ids == [i for span in row.spans for i in documents_in(cells[row.component], *span)]
+    cache = cells["web"]
+    (identity,) = (bytes(i).hex() for i in cache.ids(3, 4))
+    expected = [[d.step, d.row, d.epoch, d.chunk] for d in drawn(plan, "web", *map(int, cache.starts[3:5]), packings)]
+    assert opened.page.evaluate(READ_BY, identity) == expected != []
+
+
+@pytest.mark.browser
 def test_inspector_finds_the_steps_that_read_a_document(inspector: Opened, trained: Made) -> None:
     plan = Plan.load(trained.root / trained.folder / "plan.json")
-    ask = "id => [...curate.seen(id).rows].map(r => [r.step, r.row, r.epoch, r.chunk].map(Number))"
     for name, cache in trained.result.caches["training"].open().items():
         for document in (0, cache.documents // 2, cache.documents - 1):
             (identity,) = (bytes(i).hex() for i in cache.ids(document, document + 1))
             span = (int(cache.starts[document]), int(cache.starts[document + 1]))
             expected = [[d.step, d.row, d.epoch, d.chunk] for d in drawn(plan, name, *span)]
-            assert inspector.page.evaluate(ask, identity) == expected != []
+            assert inspector.page.evaluate(READ_BY, identity) == expected != []
 
 
 @pytest.mark.browser
@@ -150,11 +175,11 @@ def test_inspector_lists_documents_of_the_smallest_components_within_its_budget(
     cells = trained.result.caches["training"].open()
     small, large = sorted(cells, key=lambda name: cells[name].documents)
     limit = cells[small].documents * 46
-    assert list(reads_of(plan, cells, limit).borders) == [plan.component_index(small)]
-    assert reads_of(plan, cells, 0).borders == {}
+    assert list(reads_of(plan, cells, limit=limit).borders) == [plan.component_index(small)]
+    assert reads_of(plan, cells, limit=0).borders == {}
     assert len(reads_of(plan, cells).borders[plan.component_index(large)]) == cells[large].documents
     loaded = load_report(Store(trained.root), trained.folder)
-    html = render(replace(loaded, reads=reads_of(plan, cells, limit)))
+    html = render(replace(loaded, reads=reads_of(plan, cells, limit=limit)))
     assert "1 list of documents, of the largest component," in html
 
 

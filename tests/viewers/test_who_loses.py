@@ -98,8 +98,8 @@ def test_languages_are_told_with_what_each_filter_takes_from_them(tmp_path: Path
             row = (f"{step} in texts", grouped(total[code]), grouped(number), share(number, total[code]))
             expected.add((language_name(code), *row))
     found = shown["What filters take from each language"][1:]
-    assert {tuple(row) for row in found} == expected and len(found) == len(expected) > 1
-    held = Counter(row["language"] for row in rows.values() if row["id"] not in gone)
+    assert {tuple(row) for row in found} == expected and len(found) == len(expected) > 0
+    held = Counter(row["language"] for row in rows.values() if row["id"] not in gone and row["language"])
     assert {(row[0], row[1]) for row in shown["Languages of texts"][1:]} == {
         (language_name(code), grouped(number)) for code, number in held.items()
     }

@@ -78,7 +78,7 @@ def _commercial(name: str, licences: tuple[Licence, ...], documents: int) -> Mar
     forbidden, unknown = (
         f"{counted(n, 'document')} ({share(n, documents)})" for n in (sums["forbidden"], sums["unknown"])
     )
-    parts = [f"May {shortened(name)} be used commercially?"]
+    parts = [f"May “{shortened(name)}” be used commercially?"]
     if known:
         named = ", ".join(list(known)[:NAMED]) + (
             f" and {grouped(len(known) - NAMED)} more" if len(known) > NAMED else ""
@@ -108,7 +108,9 @@ def _picture(name: str, licences: tuple[Licence, ...]) -> Markup | None:
         )
         for source, (known, unknown) in list(by_source.items())[:ROWS]
     ]
-    return chart(f"Documents of {shortened(name)}", bars, (("kept", "licence known"), ("dropped", "unknown")))
+    return chart(
+        f"Whether the licence is known: {shortened(name)}", bars, (("kept", "licence known"), ("dropped", "unknown"))
+    )
 
 
 def _licence(row: Licence, documents: int) -> list[Child]:

@@ -13,11 +13,12 @@ from typing import Final
 from curate.store import json_line, self_digested
 from mixtures.permutation import component_key
 from mixtures.plan import Plan
+from mixtures.sequences import Chunks
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
-from viewers.reads import Example, Reads, in_chunks
+from viewers.reads import Example, Reads
 from viewers.table_data import csv_address, json_address
 from viewers.tables import Group, Mark, code, left_out, paragraphs, table
 from viewers.visible import shortened
@@ -40,7 +41,7 @@ def steps(report: Report) -> Panel | None:
         [
             _rule(report.plan),
             _inspector(report.plan, report.reads) if fits else None,
-            _examples(report.reads) if report.reads.examples else None,
+            _examples(report.reads),
             _held(report.plan, report.reads, content) if fits else paragraphs(_too_large(report.plan)),
             _commands(),
         ]
@@ -52,9 +53,8 @@ def _rule(plan: Plan) -> Markup:
     length = f"{grouped(plan.sequences.length)} tokens"
     row = (
         f"A row is a chunk of {length} of one component, whatever documents these belong to."
-        if in_chunks(plan)
-        else f"A row is a chunk of one component: documents packed together into {length}. Which they are only curate "
-        "explain tells."
+        if isinstance(plan.sequences, Chunks)
+        else f"A row is a chunk of one component: whole documents, packed together into up to {length}."
     )
     return paragraphs(
         f"Each step reads {counted(plan.batch, 'row')}. {row} Which component comes next follows from the counts of "
@@ -98,7 +98,11 @@ def _group(example: Example) -> Group:
         items: list[Child] = [code(identity) for identity in row.ids]
         items += [f"and {grouped(more)} more"] if more else []
         cells: list[Child] = [str(number), shortened(place.component), *map(grouped, (place.epoch, place.chunk))]
-        cells += [grouped(place.start), grouped(place.stop - place.start), grouped(row.documents)]
+        cells += [
+            grouped(place.start),
+            grouped(sum(stop - start for start, stop in place.spans)),
+            grouped(row.documents),
+        ]
         rows.append([*cells, element("span", _lines(items), class_="ids")])
     left = len(explanation.rows) - len(rows)
     title = f"step {grouped(explanation.step)}, phase {shortened(explanation.phase)}"
@@ -117,6 +121,11 @@ def _held(plan: Plan, reads: Reads, content: bytes) -> Markup:
         address = csv_address("\n".join(["component,first token,id", *lines, ""]))
         documents = element("a", "documents.csv", href=address, download="documents.csv", id="steps-documents")
         parts += [f" So are the borders of {counted(len(lines), 'document')}: ", documents, "."]
+    if reads.pieces:
+        lines = [f"{n},{chunk},{start},{tokens}" for n, all_ in reads.pieces.items() for chunk, start, tokens in all_]
+        address = csv_address("\n".join(["component,chunk,first token,tokens", *lines, ""]))
+        packed = element("a", "packed.csv", href=address, download="packed.csv", id="steps-packed")
+        parts += [" How their documents are packed: ", packed, "."]
     missing = len(plan.components) - len(reads.borders)
     nouns = "list" if missing == 1 else "lists"
     return join(

@@ -130,8 +130,10 @@ class Schedule {
 
 // A compiled plan, from the fields of plan.json with integers as BigInt, and two 64-bit words for each component.
 class Plan {
-  constructor(fields, keys) {
-    Object.assign(this, { batch: fields.batch, length: fields.sequences.length, inChunks: fields.sequences.kind === 'chunks', components: fields.components, keys });
+  // `packings` are of packed sequences: by component, chunk → [[start, stop], …]; null where the page does not know.
+  constructor(fields, keys, packings) {
+    const { batch, components, sequences: { kind, length } } = fields;
+    Object.assign(this, { batch, components, length, keys, packings: kind === 'chunks' ? null : packings });
     const at = new Map(fields.components.map((component, index) => [component.name, index]));
     const drawn = fields.components.map(() => 0n);
     let start = 0n;
@@ -170,9 +172,15 @@ class Plan {
     const [index, within] = part.schedule.draw(number - part.start);
     const { tokens, sequences } = this.components[index], draw = part.before[index] + within;
     const epoch = draw / sequences, chunk = this.pass(index, epoch).at(draw % sequences);
-    const start = this.inChunks ? chunk * this.length : null;
-    const stop = this.inChunks ? least(start + this.length, tokens) : null;
-    return { sequence: number, phase: part.phase, component: index, epoch, chunk, start, stop };
+    const spans = this.packings ? (this.packings[index]?.get(chunk) ?? null) : [[chunk * this.length, least((chunk + 1n) * this.length, tokens)]];
+    return { sequence: number, phase: part.phase, component: index, epoch, chunk, spans };
+  }
+
+  // The chunks of a component that hold any of the tokens from `start` to before `stop`.
+  chunks(index, start, stop) {
+    if (!this.packings) return Array.from({ length: Number((stop - 1n) / this.length - start / this.length) + 1 }, (_, at) => start / this.length + BigInt(at));
+    const holds = ([, spans]) => spans.some(([from, to]) => from < stop && to > start);
+    return [...this.packings[index]].filter(holds).map(([chunk]) => chunk).sort((a, b) => Number(a - b));
   }
 
   // The rows of a step, as `curate explain` has them.
@@ -184,7 +192,7 @@ class Plan {
   * reading(index, start, stop) {
     const { sequences } = this.components[index];
     for (let epoch = 0n; epoch * sequences < this.draws[index]; epoch += 1n) {
-      for (let chunk = start / this.length; chunk * this.length < stop; chunk += 1n) {
+      for (const chunk of start < stop ? this.chunks(index, start, stop) : []) {
         const number = this.find(index, epoch * sequences + this.pass(index, epoch).index(chunk));
         if (number !== null) yield { step: number / this.batch, row: number % this.batch, epoch, chunk };
       }

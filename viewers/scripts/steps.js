@@ -9,7 +9,12 @@ function load() {
   if (inspected) return inspected;
   const words = hex => BigInt(`0x${hex.match(/../g).reverse().join('')}`);
   const keys = records(held(document.querySelector('.plan-keys .download a'))).map(row => row.at(-1)).map(key => [words(key.slice(0, 16)), words(key.slice(16))]);
-  const plan = new Plan(exactly(held(byId('steps-plan'))), keys);
+  const packings = [];
+  for (const [number, ...piece] of byId('steps-packed') ? records(held(byId('steps-packed'))) : []) {
+    const [chunk, start, tokens] = piece.map(BigInt), packing = (packings[number] ??= new Map());
+    packing.set(chunk, [...(packing.get(chunk) ?? []), [start, start + tokens]]);
+  }
+  const plan = new Plan(exactly(held(byId('steps-plan'))), keys, packings);
   const caches = plan.components.map(() => null), ids = new Map();
   for (const [number, start, id] of byId('steps-documents') ? records(held(byId('steps-documents'))) : []) {
     const cache = (caches[number] ??= { starts: [], ids: [] });
@@ -35,7 +40,8 @@ function documentAt(starts, token) {
 // Ids of the documents in a row, null where the page does not list those of its component.
 function documentsOf(row) {
   const cache = load().caches[row.component];
-  return cache && cache.ids.slice(documentAt(cache.starts, row.start), documentAt(cache.starts, row.stop - 1n) + 1);
+  if (!cache || !row.spans) return null;
+  return row.spans.flatMap(([start, stop]) => cache.ids.slice(documentAt(cache.starts, start), documentAt(cache.starts, stop - 1n) + 1));
 }
 
 function explain(step) {
@@ -84,7 +90,7 @@ function showStep(number) {
   const caption = `Step ${grouped(BigInt(number))}, phase ${visible(first.phase)}: sequences ${grouped(first.sequence)} to ${grouped(rows.at(-1).sequence)}`;
   const columns = [['Row', 'words'], ['Component', 'words'], ['Pass', 'number'], ['Chunk', 'number'], ['First token', 'number'], ['Tokens', 'number'], ['Documents', 'words']];
   return [grid(caption, columns, rows.slice(0, ROWS).map((row, at) => [
-    String(at), visible(row.name), grouped(row.epoch), grouped(row.chunk), row.start === null ? '–' : grouped(row.start), row.start === null ? '–' : grouped(row.stop - row.start), listed(row.documents),
+    String(at), visible(row.name), grouped(row.epoch), grouped(row.chunk), row.spans ? grouped(row.spans[0][0]) : '–', row.spans ? grouped(row.spans.reduce((sum, [start, stop]) => sum + stop - start, 0n)) : '–', listed(row.documents),
   ]))];
 }
 
