@@ -30,7 +30,10 @@ def languages(report: Report) -> Panel | None:
     lost = list(_lost(report))
     if not held and not lost:
         return None
-    rule = "Of documents whose language was told, by a Language step or by their source. Others are in no row."
+    rule = (
+        "Of documents whose language was told, by a Language step or by their source; others are in no row. What "
+        "filters before that step took is not told by language. A language that no filter is named for lost nothing."
+    )
     body = join([*(_held(name, stage) for name, stage in held), _losses(lost), element("p", rule, class_="note")])
     return Panel("languages", "Languages", LEDE, body)
 

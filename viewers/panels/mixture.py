@@ -32,7 +32,7 @@ def mixture(report: Report) -> Panel | None:
             _table(plan, phases[:ROWS], order[:LONG_ROWS]),
             element(
                 "p",
-                "Epochs are how often the tokens of a component are read: 1.50 is once, and half of them again.",
+                "Epochs are how often a component is read; above 1 it is repeated: 1.50 is once, and half of it again.",
                 class_="note",
             ),
             left_out(max(len(order) - LONG_ROWS, 0), "components"),

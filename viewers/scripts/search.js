@@ -1,38 +1,57 @@
-// Search over panels, headings, tables and their rows: every word of the question must stand in what is found. What is
-// found is shown as text, cut to a line.
+// Search over panels, headings, tables, their rows, and sentences: every word of the question must stand in what is
+// found or, of tables, in the names of their columns; what holds all words itself comes first. What is found is shown as
+// text, cut to a line.
 const MOST = 40;
 const flat = text => text.normalize('NFKD').replace(/\p{Mn}/gu, '').toLowerCase();
 let places = null;
 
-function titled(node) {
-  const panel = node.closest('main > section');
-  return panel ? panel.querySelector('h2').textContent : '';
-}
-
-function place(node, kind, text) {
+function place(node, kind, text, beside = '') {
   const shown = text.trim().replace(/\s+/g, ' ').slice(0, 400);
-  return { node, kind, shown, sought: flat(`${kind} ${shown}`) };
+  const sought = flat(`${kind} ${shown}`);
+  return { node, kind, shown, sought, around: `${sought} ${beside}` };
 }
 
-// Read once, when somebody begins to search: headings first, then tables, then rows.
+// Text of a node, apart where it stands apart, without buttons to copy.
+function spaced(node) {
+  if (node.nodeType === Node.TEXT_NODE) return node.data;
+  if (node.classList?.contains('copy')) return '';
+  return [...node.childNodes].map(spaced).join(/^(DT|DD|DIV|LI|P|TD|TH|UL)$/.test(node.tagName) ? ' ' : '');
+}
+
+function placesOf(table, panel) {
+  const caption = table.caption.firstChild.textContent, heads = [...table.tHead.rows[0].cells].map(head => head.textContent);
+  const columns = flat(heads.join(' ')), found = [place(table.caption, panel, caption, columns)];
+  for (const body of table.tBodies) {
+    let kind = caption;
+    for (const row of body.rows) {
+      if (row.classList.contains('group')) kind = `${caption} \u00b7 ${row.textContent}`;
+      else found.push(place(row, kind, [...row.cells].map(spaced).join(' \u00b7 '), columns));
+    }
+  }
+  return found;
+}
+
+// Read once, when somebody begins to search: headings first, then tables with their rows, then what else is said.
 function read() {
-  const of = (selector, name) => [...document.querySelectorAll(selector)].map(node => place(node, ...name(node)));
-  const parts = cell => [...cell.childNodes].map(part => part.textContent).join(' ');
-  const cells = row => [...row.cells].map(parts).join(' \u00b7 ');
-  return [
-    ...of('main h2', node => ['Panel', node.textContent]),
-    ...of('main h3, main h4, main summary', node => [titled(node), node.textContent]),
-    ...of('main caption', node => [titled(node), node.textContent.replace(/ (exact|sampled|sketched)$/, '')]),
-    ...of('main dl.facts > div', node => [titled(node), node.textContent]),
-    ...of('main tbody tr:not(.group)', node => [node.closest('table').caption.firstChild.textContent, cells(node)]),
-    ...of('main .look, main .opening, main .note', node => [titled(node), node.textContent]),
-  ];
+  const found = [[], [], []];
+  for (const panel of panels) {
+    const title = panel.querySelector('h2').textContent;
+    const all = (selector, rank) => panel.querySelectorAll(selector).forEach(node => found[rank].push(place(node, title, spaced(node))));
+    found[0].push(place(panel.querySelector('h2'), 'Panel', title));
+    all('h3, h4', 0);
+    panel.querySelectorAll('table').forEach(table => found[1].push(...placesOf(table, title)));
+    all('p:not(.download), dl.facts > div, summary, figcaption, .unchecked li, .identities li, article .text', 2);
+  }
+  return found.flat();
 }
 
 function found(question) {
   places ??= read();
   const asked = flat(question).split(/\s+/).filter(Boolean);
-  return asked.length ? places.filter(({ sought }) => asked.every(word => sought.includes(word))) : [];
+  if (!asked.length) return [];
+  const hits = places.filter(({ around }) => asked.every(word => around.includes(word)));
+  const direct = ({ sought }) => asked.every(word => sought.includes(word));
+  return [...hits.filter(direct), ...hits.filter(hit => !direct(hit))];
 }
 
 function answer(field) {
