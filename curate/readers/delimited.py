@@ -18,7 +18,6 @@ from typing import Any, BinaryIO, Final
 from curate.readers.compression import Stored
 from curate.readers.events import Event, Refused, Structural, stored_ends
 from curate.readers.forms import CsvForm
-from curate.readers.lines import cut_at
 from curate.readers.reader import Reader
 from curate.readers.rows import row_event
 
@@ -26,10 +25,39 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 _TRUTH: Final = {"true": True, "false": False, "1": True, "0": False}
 _TABS: Final = (".tsv", ".tab")
 _MARK: Final = b"\xef\xbb\xbf"
-_LOOKS: Final = 16  # a record is looked at so often at most, but for the first megabyte
-_LOOKED: Final = 1 << 20
+OPEN: Final = "a quote is not closed"
 
-Line = tuple[bytes | None, int]
+
+class _ShortError(Exception):
+    """The buffer ends within a record."""
+
+
+class _Buffer:
+    """A stretch of the stream; the record in hand begins `at`, and nothing follows where it is `final`."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self.content, self.at, self.final = b"", 0, False
+
+    @property
+    def left(self) -> int:
+        """Bytes from the record in hand on."""
+        return len(self.content) - self.at
+
+    def more(self) -> None:
+        """Forget what lies before the record in hand, and read at least as much again as is left."""
+        parts, left, read = [self.content[self.at :]], self.left, 0
+        while read <= left and not self.final:
+            block = next(self._blocks, None)
+            self.final = block is None
+            parts.append(block or b"")
+            read += len(block or b"")
+        self.content, self.at = b"".join(parts), 0
+
+    def line_end(self) -> int:
+        """Return where the line ends that is in hand, behind its line feed; -1 where the buffer lacks its end."""
+        found = self.content.find(b"\n", self.at)
+        return found + 1 if found >= 0 else len(self.content) if self.final else -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,52 +78,51 @@ class _Dialect:
         delimiter = (form.delimiter or ("\t" if stem.endswith(_TABS) else ",")).encode()
         quote, escape = (form.quote or "").encode(), (form.escape or "").encode()
         d, q, e = re.escape(delimiter), re.escape(quote), re.escape(escape)
-        inside = rb"[^" + q + e + rb"]" if quote else rb"[^\s\S]"
-        pairs = (rb"|" + e + rb"[\s\S]" if escape else b"") + (rb"|" + q + q if quote else b"")
+        escaped = rb"|" + e + rb"[\s\S]" if escape else b""
         return cls(
             delimiter,
             quote,
             escape,
-            re.compile(
-                rb"(?:[^" + d + e + rb"\r\n]" + (rb"|" + e + rb"[\s\S]" if escape else b"") + rb"|\r(?!\n|$))*+"
-            ),
-            re.compile(rb"(?:" + inside + pairs + rb")*+"),
-            re.compile(rb"(" + d + rb")|(?:\r?\n)?\Z"),
+            re.compile(rb"(?:[^" + d + e + rb"\r\n]++" + escaped + rb"|\r(?!\n))*+"),
+            re.compile(rb"(?:[^" + q + e + rb"]++" + escaped + rb"|" + q + q + rb")*+" if quote else rb"(?!)"),
+            re.compile(rb"(" + d + rb")|\r?\n|\r?\Z"),
         )
 
-    def fields(self, record: bytes) -> list[bytes] | None:
-        """Return the fields of `record`, None where a quote is open at its end.
+    def fields(self, buffer: _Buffer, line_end: int) -> tuple[list[bytes], int]:
+        """Return the fields of the record in hand, whose first line ends at `line_end`, and where it ends.
 
         Raises:
             ValueError: it is no row of this dialect.
+            _ShortError: it does not end in the buffer.
         """
-        if not (self.quote and self.quote in record) and not (self.escape and self.escape in record):
-            return _without_break(record).split(self.delimiter)
+        line = buffer.content[buffer.at : line_end]
+        if not (self.quote and self.quote in line) and not (self.escape and self.escape in line):
+            return _without_break(line).split(self.delimiter), line_end
         found: list[bytes] = []
-        at = 0
+        at = buffer.at
         while True:
-            if self.quote and record.startswith(self.quote, at):
-                inner = self._match(self.quoted, record, at + 1)
-                if inner == len(record):
-                    return None
-                content, at = record[at + 1 : inner], inner + 1
-                content = self._unquoted(content)
-            else:
-                stop = self._match(self.plain, record, at)
-                content, at = self._unescaped(record[at:stop]), stop
-            found.append(content)
-            end = self.ends.match(record, at)
+            field, at = self._field(buffer, at)
+            found.append(field)
+            if len(buffer.content) - at < 2 and not buffer.final:
+                raise _ShortError
+            end = self.ends.match(buffer.content, at)
             if end is None:
                 raise ValueError(f"field {len(found)} does not end where it should")
-            if end[1] is None:
-                return found
             at = end.end()
+            if end[1] is None:
+                return found, at
 
-    def quotes(self, line: bytes) -> int:
-        """Return how many quotes of `line` may close a field."""
-        if not self.escape or self.escape not in line:
-            return line.count(self.quote)
-        return len(re.sub(re.escape(self.escape) + rb"[\s\S]", b"", line).split(self.quote)) - 1
+    def _field(self, buffer: _Buffer, at: int) -> tuple[bytes, int]:
+        content = buffer.content
+        if not self.quote or not content.startswith(self.quote, at):
+            stop = self._match(self.plain, content, at)
+            return self._unescaped(content[at:stop]), stop
+        inner = self._match(self.quoted, content, at + 1)
+        if inner + 1 >= len(content) and not buffer.final:
+            raise _ShortError
+        if inner >= len(content):
+            raise ValueError(OPEN)
+        return self._unquoted(content[at + 1 : inner]), inner + 1
 
     def _match(self, pattern: re.Pattern[bytes], record: bytes, at: int) -> int:
         found = pattern.match(record, at)
@@ -118,28 +145,12 @@ def _without_break(record: bytes) -> bytes:
     return record[:-2] if record.endswith(b"\r\n") else record.removesuffix(b"\n")
 
 
-class _Lines:
-    """Lines of a file, of which some may be put back."""
-
-    def __init__(self, lines: Iterator[Line]) -> None:
-        self._lines = lines
-        self._back: list[Line] = []
-
-    def next(self) -> Line | None:
-        """Return the next line, None at the end."""
-        return self._back.pop() if self._back else next(self._lines, None)
-
-    def put_back(self, lines: list[Line]) -> None:
-        """Give `lines` out once more."""
-        self._back.extend(reversed(lines))
-
-
 def read_csv_events(file: BinaryIO, name: str, reader: Reader) -> Iterator[Event]:
     """Yield the events of a file of separated values; `name` tells the compression, and tabs from commas."""
     form = reader.form if isinstance(reader.form, CsvForm) else CsvForm()
     stored = Stored(file, name)
     rows = _Rows(_Dialect.of(form, name), form, reader, stored.place)
-    yield from rows.events(_Lines(cut_at(stored.blocks(), b"\n", reader.max_record_bytes)))
+    yield from rows.events(_Buffer(stored.blocks()))
     yield from stored_ends(stored, rows.offset)
 
 
@@ -149,15 +160,58 @@ class _Rows:
         self.names = form.names
         self.offset = 0
 
-    def events(self, lines: _Lines) -> Iterator[Event]:
-        while (line := lines.next()) is not None:
-            content, length = line
-            if content is None:
+    def events(self, buffer: _Buffer) -> Iterator[Event]:
+        limit = self.reader.max_record_bytes
+        while True:
+            end = buffer.line_end()
+            if end < 0 and buffer.left <= limit:
+                buffer.more()
+            elif end == buffer.at:
+                return  # the end
+            elif end < 0 or end - buffer.at > limit:
+                length = self._pass_line(buffer)
                 yield self._refused(length, "record too large", f"{length} bytes")
-            elif not content.strip(b"\r\n"):
-                yield Structural(*self._where(length), "blank line")
-            else:
-                yield self._row(content, length, lines)
+            elif (event := self._row(buffer, end)) is not None:
+                yield event
+
+    def _pass_line(self, buffer: _Buffer) -> int:
+        """Go over the line in hand, however long it is, and return its length."""
+        length = 0
+        while (end := buffer.line_end()) < 0:
+            length += buffer.left
+            buffer.at = len(buffer.content)
+            buffer.more()
+        length += end - buffer.at
+        buffer.at = end
+        return length
+
+    def _row(self, buffer: _Buffer, line_end: int) -> Event | None:
+        """Return the event of the record in hand, or of its first line where it is no row; None: more must be read."""
+        begin, limit = buffer.at, self.reader.max_record_bytes
+        length = line_end - begin
+        if not buffer.content[begin:line_end].strip(b"\r\n"):
+            buffer.at = line_end
+            return Structural(*self._where(length), "blank line")
+        if self.offset == 0 and buffer.content.startswith(_MARK, begin):
+            buffer.at += len(_MARK)
+        try:
+            fields, end = self.dialect.fields(buffer, line_end)
+            if end - begin > limit:
+                raise ValueError(OPEN)
+        except (ValueError, _ShortError) as error:
+            buffer.at = begin
+            if isinstance(error, _ShortError) and buffer.left <= limit:
+                buffer.more()
+                return None
+            buffer.at += length
+            return self._refused(length, "bad row", OPEN if isinstance(error, _ShortError) else str(error))
+        buffer.at = end
+        event = self._event(fields, end - begin)
+        if event is None:
+            buffer.at = line_end
+            assert self.names is not None
+            return self._refused(length, "bad row", f"{len(fields)} fields, the header has {len(self.names)}")
+        return event
 
     def _where(self, length: int) -> tuple[str, int, int]:
         where = (self.place, self.offset, length)
@@ -166,47 +220,6 @@ class _Rows:
 
     def _refused(self, length: int, reason: str, detail: str | None) -> Refused:
         return Refused(*self._where(length), reason, detail, None)
-
-    def _row(self, first: bytes, length: int, lines: _Lines) -> Event:
-        """Return the event of the record that begins with the line `first`, or of that line where it is no row."""
-        further: list[Line] = []
-        try:
-            fields = self._fields(first.removeprefix(_MARK) if self.offset == 0 else first, lines, further)
-        except ValueError as error:
-            lines.put_back(further)
-            return self._refused(length, "bad row", str(error))
-        event = self._event(fields, length + sum(size for _, size in further))
-        if event is None:
-            lines.put_back(further)
-            assert self.names is not None
-            return self._refused(length, "bad row", f"{len(fields)} fields, the header has {len(self.names)}")
-        return event
-
-    def _fields(self, first: bytes, lines: _Lines, further: list[Line]) -> list[bytes]:
-        """Return the fields of the record that begins with `first`; lines taken for it are appended to `further`.
-
-        Quotes that were opened are closed by an odd number of them, so only then the record is looked at again.
-
-        Raises:
-            ValueError: it is no row, or a quote does not end.
-        """
-        parts, size, looked, quotes = [first], len(first), 0, 0
-        fields = self.dialect.fields(first)
-        while fields is None:
-            line = lines.next()
-            if line is not None:
-                further.append(line)
-            if line is None or line[0] is None or size + line[1] > self.reader.max_record_bytes:
-                raise ValueError("a quote is not closed")
-            parts.append(line[0])
-            size += line[1]
-            quotes += self.dialect.quotes(line[0])
-            if quotes % 2:
-                looked += size
-                if looked > _LOOKS * size + _LOOKED:
-                    raise ValueError("quotes inside of fields are not doubled")
-                fields, quotes = self.dialect.fields(b"".join(parts)), 0
-        return fields
 
     def _event(self, fields: list[bytes], length: int) -> Event | None:
         """Return the event of a row, None where it has not as many fields as the header."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, BinaryIO, Final
 
 from curate.readers.compression import Stored
@@ -20,8 +22,13 @@ from curate.readers.reader import Reader
 from curate.readers.rows import Number, row_event
 
 DEEPEST: Final = 200  # levels: a count, because how deep Python itself goes differs between its versions
+TOO_DEEP: Final = "nested too deep"
 
-_BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
+_MARK: Final = b"\xef\xbb\xbf"
+
+_orjson: Final[Any] = import_module("orjson") if find_spec("orjson") else None
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_BRACKETS: Final = re.compile(rb"[][{}]")
 
 
 def read_jsonl_events(file: BinaryIO, name: str, reader: Reader, part: Part | None = None) -> Iterator[Event]:
@@ -58,45 +65,76 @@ def _event(line: bytes | None, length: int, offset: int, place: str, reader: Rea
         return refused("record too large", f"{length} bytes")
     if not line.strip():
         return Structural(place, offset, length, "blank line")
-    if depth_exceeds(line):
-        return refused("nested too deep", f"more than {DEEPEST} levels")
     try:
-        text = line.decode("utf-8-sig" if offset == 0 else "utf-8")
-        value = parse_json(text)
+        value = parse_json(line.removeprefix(_MARK) if offset == 0 else line)
     except UnicodeDecodeError as error:
         return refused("not UTF-8", f"byte {error.start} of the line")
-    except ValueError:
-        return refused("not JSON")  # what Python says about it differs between its versions
+    except ValueError as error:
+        return refused(str(error), f"more than {DEEPEST} levels" if str(error) == TOO_DEEP else None)
     if not isinstance(value, dict):
         return refused("not an object", type(value).__name__)
     return row_event(value, reader, place, offset, length)
 
 
-def _depth(line: bytes) -> int:
-    """Return how deep brackets are nested outside strings, counted up to just above `DEEPEST`."""
-    if line.count(b"[") + line.count(b"{") <= DEEPEST:
-        return 0
-    depth = deepest = 0
-    for token in _BRACKETS.finditer(line):
-        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(token[0], 0)
-        deepest = max(deepest, depth)
-        if deepest > DEEPEST:
-            break
-    return deepest
-
-
-def depth_exceeds(line: bytes) -> bool:
-    """Return whether JSON is nested deeper than `DEEPEST` levels."""
-    return _depth(line) > DEEPEST
-
-
-def parse_json(text: str) -> Any:
+def parse_json(content: bytes) -> Any:
     """Return the value of JSON, fractions as `Number`.
 
     Raises:
-        ValueError: it is none.
+        UnicodeDecodeError: it is not UTF-8.
+        ValueError: "not JSON" (what Python says about it differs between its versions), or "nested too deep".
     """
-    return _JSON.decode(text)
+    found = _quickly(content)
+    if found is not None:
+        return found
+    text = content.decode("utf-8")
+    try:
+        value = _JSON.decode(text)
+    except (ValueError, RecursionError):
+        raise ValueError(TOO_DEEP if _nests_deep(content) else "not JSON") from None
+    if content.count(b"[") + content.count(b"{") > DEEPEST and _is_deep(value):
+        raise ValueError(TOO_DEEP)
+    return value
+
+
+def _quickly(content: bytes) -> Any:
+    """Return what orjson makes of `content`, where it is there and gives what the standard library gives; else None.
+
+    It refuses some of what that takes (lone surrogates, long integers), and its fractions have lost their digits.
+    """
+    if _orjson is None or content.count(b"[") + content.count(b"{") > DEEPEST:
+        return None
+    try:
+        value = _orjson.loads(content)
+    except ValueError:
+        return None
+    return None if _has_fractions(value) else value
+
+
+def _has_fractions(value: Any) -> bool:
+    if isinstance(value, (dict, list)):
+        return any(map(_has_fractions, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float)
+
+
+def _is_deep(value: Any) -> bool:
+    """Return whether containers are nested deeper than `DEEPEST` levels."""
+    level, depth = [value], 0
+    while level := [each for each in level if isinstance(each, (dict, list))]:
+        depth += 1
+        if depth > DEEPEST:
+            return True
+        level = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
+    return False
+
+
+def _nests_deep(content: bytes) -> bool:
+    """Return whether brackets are nested deeper than `DEEPEST` levels outside strings, in what is no JSON."""
+    depth = 0
+    for token in _BRACKETS.finditer(_STRING.sub(b"", content)):
+        depth += 1 if token[0] in b"[{" else -1
+        if depth > DEEPEST:
+            return True
+    return False
 
 
 def _refuse_constant(name: str) -> Any:

@@ -15,7 +15,7 @@ from curate.readers.events import Event, Read, Refused, Structural
 from curate.readers.forms import WatForm
 from curate.readers.framing import Frame
 from curate.readers.http import RefusalReason
-from curate.readers.jsonl import depth_exceeds, parse_json
+from curate.readers.jsonl import TOO_DEEP, parse_json
 from curate.readers.parts import Part
 from curate.readers.reader import Reader
 from curate.readers.rows import canonical_value, mend
@@ -71,13 +71,11 @@ def _wat_event(where: tuple[str, int, int], record: Frame, form: WatForm) -> Eve
     key = fields.get(b"warc-refers-to") or None
     if record.block is None:
         return Refused(*where, RefusalReason.TOO_LARGE, str(record.size), key)
-    if depth_exceeds(record.block):
-        return Refused(*where, "nested too deep", None, key)
     try:
-        envelope = parse_json(record.block.decode("utf-8"))["Envelope"]
+        envelope = parse_json(record.block)["Envelope"]
         described = str(envelope["WARC-Header-Metadata"]["WARC-Type"])
-    except (ValueError, KeyError, TypeError):
-        return Refused(*where, "not JSON", None, key)
+    except (ValueError, KeyError, TypeError) as error:
+        return Refused(*where, TOO_DEEP if str(error) == TOO_DEEP else "not JSON", None, key)
     if described != "response":
         return Structural(*where, f"metadata of {described[:32]}")
     values = {ours: _found(envelope, path) for ours, path in form.columns}

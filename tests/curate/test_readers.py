@@ -25,6 +25,7 @@ from curate.inputs.files import FileUnit, list_files
 from curate.readers import chunks as chunks_module
 from curate.readers import compression as compression_module
 from curate.readers import files as files_module
+from curate.readers import jsonl as jsonl_module
 from curate.readers.chunks import chunks_of
 from curate.readers.events import Event, Gap, Read, Refused, Structural, totals
 from curate.readers.jsonl import DEEPEST
@@ -696,3 +697,37 @@ def test_file_name_that_is_not_utf8_is_an_error_before_any_work(tmp_path: Path) 
         pytest.skip("this file system has UTF-8 names only")
     with pytest.raises(ConfigurationError, match=r"bad\\udcff\.txt.*UTF-8"):
         list_files(replace(reader_of("files"), root=tmp_path, pattern="*.txt"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"a":[1,-0,18446744073709551615,true,null,"\\u00e9\\ud83d\\ude00"],"a":2}',
+        b'{"a":1.50}',
+        b'{"a":[[1e5]]}',
+        b'{"a":18446744073709551616}',
+        b'{"a":"\\ud800"}',
+        b'{"a":NaN}',
+        b'{"a":1,}',
+        b'{"a":"\x01"}',
+        b"\xff",
+        b"",
+        b'\xef\xbb\xbf{"a":1}',
+        b' {"a" : 1 } \r\n',
+        b'{"a":1} x',
+        b"[" * 300,
+        b"[" * 150 + b"]" * 150,
+    ],
+)
+def test_json_reads_the_same_with_and_without_orjson(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("orjson")
+
+    def outcome() -> object:
+        try:
+            return repr(jsonl_module.parse_json(content))
+        except ValueError as error:
+            return type(error), "" if isinstance(error, UnicodeDecodeError) else str(error)
+
+    with_it = outcome()
+    monkeypatch.setattr(jsonl_module, "_orjson", None)
+    assert outcome() == with_it
