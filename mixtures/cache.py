@@ -58,6 +58,10 @@ class Cache(Protocol):
         """Return the tokens of each (start, stop) of `ranges`, asked for at once: from a bucket, one round trip."""
         ...
 
+    def read_untrained(self, ranges: list[tuple[int, int]]) -> list[npt.NDArray[np.uint8]] | None:
+        """Return for each token of `ranges` 1 if it is no target of training, else 0; None where all are targets."""
+        ...
+
     def borders(self, start: int, stop: int) -> npt.NDArray[np.int64]:
         """Return the offsets in [start, stop) at which documents begin, ascending (repeated for empty documents)."""
         ...

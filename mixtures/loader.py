@@ -36,7 +36,8 @@ class Batch:
 
     `segments` are 1, 2 … for the documents of a row and 0 for padding; `positions` count from each document's first
     token in the row. `loss_mask` marks the tokens to predict, each from those before it in its row and document: with
-    logits from tokens[:, :-1], the targets are tokens[:, 1:] under loss_mask[:, 1:].
+    logits from tokens[:, :-1], the targets are tokens[:, 1:] under loss_mask[:, 1:]. Tokens that are not trained on
+    (the column `not_trained` of documents) are not among them.
     """
 
     tokens: Cells
@@ -159,6 +160,8 @@ class Loader:
                 documents.stream, documents.borders, documents.start, self.plan.padding, row,
                 tokens, segments, positions, mask,
             )  # fmt: skip
+            if documents.untrained is not None:
+                mask[row, : len(documents.untrained)] &= ~documents.untrained
         return Batch(tokens, segments, positions, mask, sequences, draws.components)
 
     def _documents(self, draws: Draws) -> Iterator[tuple[int, Documents]]:
@@ -170,10 +173,12 @@ class Loader:
             component = self.plan.components[index]
             cache, packing = self.caches[component.name], self.packings.get(component.name)
             places = [self.plan.sequences.spans(chunk, component.tokens, packing) for _, _, chunk in members]
-            streams = iter(cache.read_many([span for spans in places for span in spans]))
+            wanted = [span for spans in places for span in spans]
+            streams, untrained = iter(cache.read_many(wanted)), cache.read_untrained(wanted)
+            masks = None if untrained is None else iter(untrained)
             for (row, epoch, chunk), spans in zip(members, places, strict=True):
                 pieces = [_whole(component, span, next(streams)) for span in spans]
-                documents = documents_of(cache, spans, pieces)
+                documents = documents_of(cache, spans, pieces, None if masks is None else [next(masks) for _ in spans])
                 if component.name in self.plan.views:
                     documents = rearranged(self.plan, component, cache.eos, documents, epoch, chunk)
                 yield row, documents

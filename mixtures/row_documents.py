@@ -27,6 +27,8 @@ class Documents:
     stream: npt.NDArray[Any]
     borders: Ints
     start: int
+    untrained: npt.NDArray[np.bool_] | None = None
+    """Which tokens are no targets; None where all may be."""
 
     def ends(self) -> Ints:
         """Return where each document ends in the row, ascending."""
@@ -34,16 +36,22 @@ class Documents:
         return np.append(np.unique(inside), len(self.stream)).astype(np.int64)
 
 
-def documents_of(cache: Cache, spans: Sequence[tuple[int, int]], pieces: Sequence[npt.NDArray[Any]]) -> Documents:
-    """Return the documents of a row that holds `pieces`, the tokens at `spans` of `cache`.
+def documents_of(
+    cache: Cache,
+    spans: Sequence[tuple[int, int]],
+    pieces: Sequence[npt.NDArray[Any]],
+    untrained: Sequence[npt.NDArray[np.uint8]] | None = None,
+) -> Documents:
+    """Return the documents of a row that holds `pieces`, the tokens at `spans` of `cache`; see `Cache` for `untrained`.
 
     Of several pieces each is one document, or a part of one.
     """
+    mask = None if untrained is None else np.concatenate(untrained) > 0
     if len(spans) == 1:
         start, stop = spans[0]
-        return Documents(pieces[0], cache.borders(start, stop), start)
+        return Documents(pieces[0], cache.borders(start, stop), start, mask)
     lengths = np.array([len(piece) for piece in pieces], np.int64)
-    return Documents(np.concatenate(pieces), np.cumsum(lengths) - lengths, 0)
+    return Documents(np.concatenate(pieces), np.cumsum(lengths) - lengths, 0, mask)
 
 
 def rearranged(
@@ -55,7 +63,8 @@ def rearranged(
     stream = np.where(
         sources < 0, sentinels[np.maximum(-sources - 1, 0)], documents.stream.astype(np.int32)[np.maximum(sources, 0)]
     )
-    return Documents(stream, begins, 0)
+    untrained = None if documents.untrained is None else (sources >= 0) & documents.untrained[np.maximum(sources, 0)]
+    return Documents(stream, begins, 0, untrained)
 
 
 def row_sources(

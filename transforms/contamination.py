@@ -47,6 +47,7 @@ from transforms.duplicates import text_digests
 from transforms.exact_numbers import Number, decimal_text, exact
 from transforms.fitted import LocalFile, file_of
 from transforms.models import Model, Unfitted
+from transforms.not_trained import NOT_TRAINED, not_trained
 from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.schema import set_columns, with_columns
 from transforms.unicode_tables import CLASS, COMPLEX, IDEOGRAPH, LETTER, NUMBER, PUNCTUATION
@@ -65,11 +66,6 @@ __all__ = [
 
 CONTAMINATION: Final = pa.field("contamination", pa.large_string())
 """What `Decontaminate(…, action="tag")` writes: the evidence as canonical JSON, null where nothing is found."""
-
-NOT_TRAINED: Final = pa.field("not_trained", pa.large_string())
-"""What `Decontaminate(…, action="mask")` writes, null where nothing is found: canonical JSON of `spans`, a list of
-[start, end) in code points, ascending and apart, of text that is no target of training, and `text`, the digest of the
-text that they are places in (16 bytes, hex). A transform that changes the text has to come before."""
 
 LEAK: Final = "leak"
 VARIANT: Final = "variant"
@@ -409,11 +405,6 @@ def _merged(findings: list[Finding]) -> list[list[int]]:
         else:
             merged.append([start, end])
     return merged
-
-
-def not_trained(spans: list[list[int]], digest: bytes) -> str:
-    """Return a value of the column `NOT_TRAINED` for a text with this digest."""
-    return canonical_json({"spans": spans, "text": digest.hex()})
 
 
 def _code_points(text: str) -> np.typing.NDArray[np.int64]:

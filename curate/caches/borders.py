@@ -1,7 +1,7 @@
 """Where documents begin in the tokens of a cache, without reading all offsets.
 
 Documents lie in the order of a keyed digest, so their lengths are mixed and offsets rise almost evenly: a guess by
-proportion is near the place, and two or three inner chunks of offsets are looked at. Every third guess is the middle, so that
+proportion is near the place, and two or three inner chunks of offsets are looked at. Every third guess is the middle:
 offsets of any kind take a number of looks that grows with the logarithm of their number.
 """
 
@@ -49,7 +49,7 @@ def count_below(read: Read, rows: int, inner: int, token: int) -> int:
 
 
 def _guess(low: int, high: int, before: int, after: int | None, token: int) -> int:
-    """Return the chunk from `low` to `high` - 1 where `token` stands if offsets rise evenly from `before` to `after`."""
+    """Return the chunk from `low` to `high` - 1 where `token` is if offsets rise evenly from `before` to `after`."""
     if after is None:
         return high - 1
     return min(low + (high - low) * max(0, token - before) // max(1, after - before), high - 1)

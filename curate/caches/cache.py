@@ -21,6 +21,7 @@ from curate.caches.borders import count_below
 from curate.caches.check import problems_of
 from curate.caches.description import Description, check_files, read_description
 from curate.caches.errors import OtherTokenizerError
+from curate.caches.layout import UNTRAINED
 from curate.caches.local_shards import LocalArray
 from curate.store import Store
 from transforms.tokens import Tokenizer
@@ -149,6 +150,17 @@ class TokenCache:
         for start, stop in ranges:
             self._check_range(start, stop, self.tokens, "tokens")
         return self._array("tokens").read_many(ranges)
+
+    def read_untrained(self, ranges: list[tuple[int, int]]) -> list[npt.NDArray[np.uint8]] | None:
+        """Return for each token of `ranges` 1 if it is no target of training, else 0; None where all are targets.
+
+        Raises as `read` does.
+        """
+        if UNTRAINED not in self.description.arrays:
+            return None
+        for start, stop in ranges:
+            self._check_range(start, stop, self.tokens, "tokens")
+        return self._array(UNTRAINED).read_many(ranges)
 
     def read_windows(self, starts: Sequence[int] | npt.NDArray[np.int64], length: int) -> Tokens:
         """Return the windows of `length` tokens from each of `starts` as rows; best in batches of 32 or more.

@@ -12,6 +12,7 @@ from curate.accounting.statistics import text_sum
 from curate.caches.arrays import block_digests
 from curate.caches.description import NAME, content_of
 from curate.caches.errors import CacheError
+from curate.caches.layout import UNTRAINED
 from transforms.token_order import order_of
 
 if TYPE_CHECKING:
@@ -51,10 +52,12 @@ def _tokens(cache: TokenCache) -> Iterator[str]:
     forbidden[list(description.forbidden)] = True
     markers = (cache.bos is not None) + (cache.eos is not None)
     block, found, wrong = description.blocks["tokens"], 0, bool((np.diff(starts) < markers).any())
-    digests = []
+    digests, masks = [], []
     for begin in range(0, cache.tokens, block):
         tokens = cache.read(begin, min(begin + block, cache.tokens))
         digests += block_digests(tokens, block)
+        if (untrained := cache.read_untrained([(begin, begin + len(tokens))])) is not None:
+            masks += block_digests(untrained[0], block)
         if tokens.max() >= cache.vocabulary:
             yield f"tokens {begin:,} and after hold ids that the vocabulary lacks"
             return
@@ -69,6 +72,7 @@ def _tokens(cache: TokenCache) -> Iterator[str]:
         yield f"documents lack BOS ({cache.bos}) or EOS ({cache.eos}), or hold other control tokens"
     offsets = starts.astype(np.uint64)
     blocks = {"tokens": digests, "offsets": block_digests(offsets, description.blocks["offsets"])}
+    blocks |= {UNTRAINED: masks} if UNTRAINED in description.blocks else {}
     if content_of(description.dtype, cache.tokens, cache.documents, blocks) != cache.digest:
         yield "its tokens and offsets do not have its content digest"
 

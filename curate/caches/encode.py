@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from curate.accounting.statistics import Statistics, add, length_bin
 from curate.caches.backend import REFERENCE, Backend, fast_encoder
 from curate.caches.errors import CacheError, OtherTokenizerError
-from curate.caches.plan import DOCUMENTS, MOST_CELLS, Plan, Values, digest_rows, tokens_schema
+from curate.caches.plan import DOCUMENTS, MOST_CELLS, UNTRAINED_RANGES, Plan, Values, digest_rows, tokens_schema
 from curate.exchange import partition_of
 from curate.regroup import Collector, memory_of
 from curate.running.jobs import Item, Resources, publish_files
@@ -24,6 +24,7 @@ from curate.store import Store, json_line
 from curate.writer import cut_rows
 from transforms.duplicates import text_digests
 from transforms.fast_tokens import FastEncoder, is_sampled
+from transforms.not_trained import NOT_TRAINED, untrained_tokens
 from transforms.token_order import leading_number, orders_of
 from transforms.tokens import Encoded, Encoder
 
@@ -122,7 +123,8 @@ class TokensJob:
                 f"{self.plan.tokenizer} gives the canary other ids on this worker than on the driver: they have "
                 "different versions of the tokenizers library"
             )
-        columns = list(dict.fromkeys(["id", "text", *self.plan.by]))
+        masks = [NOT_TRAINED.name] if self.plan.masked else []
+        columns = list(dict.fromkeys(["id", "text", *self.plan.by, *masks]))
         with self.plan.documents.collect(2) as documents, self.plan.tokens.collect(2) as tokens:
             shard = _Shard(self.plan, item.unit, encoder, fast_encoder(self.plan, self.backend), documents, tokens)
             for batch in cut_rows(self.plan.batches(item.unit, columns, ROWS), ENCODE_BYTES):
@@ -166,13 +168,32 @@ class _Shard:
         arrays = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
         partition = _partitions(self.plan, cells, leading_number(orders))
         self.documents.add(pa.RecordBatch.from_arrays(arrays, schema=DOCUMENTS), partition)
-        schema = tokens_schema(self.encoder.dtype)
+        schema = tokens_schema(self.encoder.dtype, self.plan.masked)
         offsets = pa.array(encoded.offsets.astype(np.int64))
         flat = pa.array(encoded.ids.astype(self.encoder.dtype))
         lists = pa.LargeListArray.from_arrays(offsets, flat, type=schema.field("tokens").type)
-        self.tokens.add(pa.RecordBatch.from_arrays([orders, batch.column("id"), lists], schema=schema), partition)
+        ranges = self._untrained(batch, digests, encoded, cells) if self.plan.masked else []
+        columns = [orders, batch.column("id"), lists, *ranges]
+        self.tokens.add(pa.RecordBatch.from_arrays(columns, schema=schema), partition)
         self._count(cells, texts, encoded)
         self.rows += batch.num_rows
+
+    def _untrained(
+        self, batch: pa.RecordBatch, digests: pa.Array, encoded: Encoded, cells: npt.NDArray[np.int64]
+    ) -> list[pa.Array]:
+        """Return the column of the tokens that are no targets."""
+        places = [
+            untrained_tokens(self.encoder, text.as_py(), mask.as_py(), digest.as_py(), encoded.document(row))
+            if mask.is_valid
+            else []
+            for row, (text, mask, digest) in enumerate(
+                zip(batch.column("text"), batch.column(NOT_TRAINED.name), digests, strict=True)
+            )
+        ]
+        for cell, ranges in zip(cells.tolist(), places, strict=True):
+            if ranges:
+                add(self.statistics, (self.plan.cells[cell].name, "untrained"), sum(ranges[1::2]) - sum(ranges[::2]))
+        return [pa.array(places, UNTRAINED_RANGES.type)]
 
     def _compare(self, fast: FastEncoder, texts: pa.Array, digests: pa.Array, encoded: Encoded) -> None:
         """Compare the first document of the shard, and those that their digest chooses, with the reference."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from curate.accounting.statistics import Statistics
 from curate.caches.description import NAME, Description, content_of
-from curate.caches.layout import ARRAYS, GROUP
+from curate.caches.layout import ARRAYS, GROUP, UNTRAINED
 from curate.caches.lengths import Lengths
 from curate.caches.plan import Plan
 from curate.caches.write import cell_array
@@ -41,7 +41,7 @@ class FinishJob:
         folder = self.plan.cell_folder(cell)
         files, blocks = self._written(cell)
         metadata = {"zarr.json": GROUP}
-        metadata |= {f"{name}/zarr.json": self._array(cell, name).metadata() for name in ARRAYS}
+        metadata |= {f"{name}/zarr.json": self._array(cell, name).metadata() for name in self._names()}
         for name, value in metadata.items():
             content = json_line(value)
             files[name] = {
@@ -61,12 +61,17 @@ class FinishJob:
         publish_receipt(self.store, Receipt(item.key, self.name, unit, {}, {}))
         return description.documents
 
+    def _names(self) -> tuple[str, ...]:
+        return (*ARRAYS, UNTRAINED) if self.plan.masked else ARRAYS
+
     def _array(self, cell: int, name: str) -> Any:
         return cell_array(self.plan, self.lengths, cell, name)
 
     def _written(self, cell: int) -> tuple[dict[str, Any], dict[str, list[str]]]:
         files: dict[str, Any] = {}
         blocks: dict[str, list[str]] = {"tokens": [], "offsets": []}
+        if self.plan.masked:
+            blocks[UNTRAINED] = []
         for task, unit in writers(self.plan, self.lengths, cell):
             written = json.loads(self.plan.file(task, unit, "written.json").read_bytes())
             files |= written["files"]
@@ -78,7 +83,7 @@ class FinishJob:
         plan, tokenizer, encoder = self.plan, self.plan.tokenizer, self.plan.tokenizer.encoder()
         dtype = encoder.dtype.name
         tokens, documents = int(self.lengths[cell].tokens[-1]), int(self.lengths[cell].documents[-1])
-        specs = [self._array(cell, name) for name in ARRAYS]
+        specs = [self._array(cell, name) for name in self._names()]
         return Description(
             name=plan.cells[cell].name,
             key=plan.cell_key(cell),

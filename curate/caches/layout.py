@@ -18,6 +18,11 @@ FORMAT: Final = Format(1, "open it with the version that wrote it, or tokenize t
 ARRAYS: Final = ("tokens", "offsets", "ids", "origin", "texts")
 """Names of the arrays. All but `tokens` have a row per document, `offsets` one more."""
 
+UNTRAINED: Final = "untrained"
+"""Name of the array that caches have whose documents had the column `not_trained`: a row per token."""
+
+_BY_TOKEN: Final = ("tokens", UNTRAINED)
+
 ZSTD_LEVEL: Final = 3
 
 
@@ -37,11 +42,11 @@ class Layout:
 
     def inner(self, array: str) -> int:
         """Return the length of an inner chunk of `array`."""
-        return self.inner_tokens if array == "tokens" else self.inner_documents
+        return self.inner_tokens if array in _BY_TOKEN else self.inner_documents
 
     def shard(self, array: str, length: int) -> int:
         """Return the length of a shard of `array`, which has `length` rows in all."""
-        shard, most = self.inner(array), self.shard_tokens if array == "tokens" else self.shard_documents
+        shard, most = self.inner(array), self.shard_tokens if array in _BY_TOKEN else self.shard_documents
         while shard < min(length, most):
             shard *= 2
         return shard
@@ -53,7 +58,7 @@ class Layout:
 
     def block(self, array: str) -> int:
         """Return the length of a block of the content digest of `array`."""
-        return self.block_tokens if array == "tokens" else self.block_documents
+        return self.block_tokens if array in _BY_TOKEN else self.block_documents
 
 
 LAYOUT: Final = Layout()
@@ -105,7 +110,7 @@ class ArraySpec:
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
             "fill_value": 0,
             "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
-            "dimension_names": ["token" if self.name == "tokens" else "document", *(["value"] if self.width else [])],
+            "dimension_names": ["token" if self.name in _BY_TOKEN else "document", *(["value"] if self.width else [])],
             "attributes": {},
         }
 
@@ -116,11 +121,13 @@ GROUP: Final[dict[str, Any]] = {"zarr_format": 3, "node_type": "group", "attribu
 
 def array_spec(name: str, dtype: str, tokens: int, documents: int, shard: int, inner: int) -> ArraySpec:
     """Return the array `name` of a cache with these numbers of tokens and documents; `dtype` is that of `tokens`."""
-    types = {"tokens": dtype, "offsets": "uint64", "ids": "uint8", "origin": "uint64", "texts": "uint8"}
+    types = {"tokens": dtype, "offsets": "uint64", "origin": "uint64"}  # all others are bytes
     widths = {"ids": 16, "origin": 2, "texts": 16}
-    return ArraySpec(name, types[name], rows_of_array(name, tokens, documents), widths.get(name, 0), shard, inner)
+    return ArraySpec(
+        name, types.get(name, "uint8"), rows_of_array(name, tokens, documents), widths.get(name, 0), shard, inner
+    )
 
 
 def rows_of_array(name: str, tokens: int, documents: int) -> int:
     """Return how many rows the array `name` has."""
-    return {"tokens": tokens, "offsets": documents + 1}.get(name, documents)
+    return {"tokens": tokens, UNTRAINED: tokens, "offsets": documents + 1}.get(name, documents)

@@ -51,12 +51,17 @@ DOCUMENTS: Final = pa.schema(
 """Rows about documents, regrouped by partition."""
 
 
-def tokens_schema(dtype: np.dtype[Any]) -> pa.Schema:
-    """Return the schema of rows of tokens, regrouped by partition."""
+UNTRAINED_RANGES: Final = pa.field(
+    "untrained", pa.large_list(pa.field("item", pa.int64(), nullable=False)), nullable=False
+)
+"""Of each document the tokens that are no targets: first, one after the last, first, … ascending."""
+
+
+def tokens_schema(dtype: np.dtype[Any], masked: bool) -> pa.Schema:
+    """Return the schema of rows of tokens, regrouped by partition; `masked` documents have ranges of tokens, too."""
     ids = pa.large_list(pa.field("item", pa.from_numpy_dtype(dtype), nullable=False))
-    return pa.schema(
-        [pa.field(name, kind, nullable=False) for name, kind in (("order", ID), ("id", ID), ("tokens", ids))]
-    )
+    fields = [pa.field(name, kind, nullable=False) for name, kind in (("order", ID), ("id", ID), ("tokens", ids))]
+    return pa.schema([*fields, UNTRAINED_RANGES] if masked else fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ class Plan:
         dtype: of tokens.
         canary: the ids that its canary has.
         cells: ordered by their values; empty while they are being counted.
+        masked: whether the documents have the column `not_trained`.
     """
 
     store: Store
@@ -103,6 +109,7 @@ class Plan:
     layout: Layout
     limits: Limits
     cells: tuple[Cell, ...] = ()
+    masked: bool = False
 
     @property
     def partitions(self) -> int:
@@ -130,7 +137,7 @@ class Plan:
     @property
     def tokens(self) -> Exchange:
         """The regrouping of tokens: not compressed, which would take longer than encoding and spare a quarter."""
-        return self.exchange("tokens", tokens_schema(self.dtype), "none")
+        return self.exchange("tokens", tokens_schema(self.dtype, self.masked), "none")
 
     def file(self, task: str, unit: object, name: str) -> StoredFile:
         """Return a file that a task published."""

@@ -38,6 +38,7 @@ from curate.receipts import Receipt, read_receipt, shard_folder
 from curate.regroup import Regrouped, regroup
 from curate.running.jobs import Item, Job, RunsJobs, publish_files
 from curate.store import Store
+from transforms.not_trained import NOT_TRAINED
 from transforms.tokens import Tokenizer
 
 COLUMN_TYPES: Final = ("string", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -121,7 +122,8 @@ class Tokenization:
         encoder = tokenizer.encoder()
         canary = tuple(encoder.canary())
         made = Plan(store, self.key, shards, self.by, tokenizer, encoder.dtype, canary, self.layout, exchange.LIMITS)
-        return made, kept
+        masked = NOT_TRAINED.name in {column[0] for column in self.dataset.manifest["schema"]}
+        return replace(made, masked=masked), kept
 
     def _receipts(self, plan: Plan, job: Job, task: str, units: Sequence[Any]) -> Receipts:
         items = [Item(plan.task_key(task, unit), f"{task} {unit}", unit) for unit in units]

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from curate.accounting.statistics import Statistics, text_sum
 from curate.caches.arrays import block_digests, shard_bytes
 from curate.caches.errors import CacheError
-from curate.caches.layout import ArraySpec
+from curate.caches.layout import UNTRAINED, ArraySpec
 from curate.caches.lengths import Lengths
 from curate.caches.plan import DOCUMENTS, Plan, digest_rows
 from curate.regroup import Regrouped, memory_of
@@ -55,25 +55,28 @@ class WriteTokensJob:
         cell, shard = item.unit
         spec = cell_array(self.plan, self.lengths, cell, "tokens")
         start, stop = spec.rows_of(shard)
-        values = np.empty(stop - start, self.plan.dtype)
+        values = {spec: np.empty(stop - start, self.plan.dtype)}
+        if self.plan.masked:
+            values[cell_array(self.plan, self.lengths, cell, UNTRAINED)] = np.empty(stop - start, np.uint8)
         sums = self.lengths[cell].tokens
         for number in self.lengths[cell].overlapping(sums, start, stop):
             first, last = int(sums[number]), int(sums[number + 1])
-            for tokens in self._tokens(self.plan.cells[cell].first + number, last - first):
-                begin, end = max(start, first), min(stop, first + len(tokens))
-                if begin < end:
-                    values[begin - start : end - start] = tokens[begin - first : end - first]
-                first += len(tokens)
-        publish_shards(self.plan, item, self.name, {spec: values}, {})
+            for parts in self._tokens(self.plan.cells[cell].first + number, last - first):
+                begin, end = max(start, first), min(stop, first + len(parts[0]))
+                for mine, part in zip(values.values(), parts, strict=True):
+                    if begin < end:
+                        mine[begin - start : end - start] = part[begin - first : end - first]
+                first += len(parts[0])
+        publish_shards(self.plan, item, self.name, values, {})
         return 0
 
-    def _tokens(self, partition: int, expected: int) -> Iterator[npt.NDArray[Any]]:
-        """Yield the tokens of a partition, in order."""
+    def _tokens(self, partition: int, expected: int) -> Iterator[list[npt.NDArray[Any]]]:
+        """Yield the tokens of a partition, in order; of masked documents also which of them are no targets, as 1."""
         found = 0
         for batch in self.regrouped.batches(partition):
             tokens = batch.column("tokens").flatten().to_numpy()
             found += len(tokens)
-            yield tokens
+            yield [tokens, untrained_of(batch)] if self.plan.masked else [tokens]
         if found != expected:
             raise CacheError(f"partition {partition} has {found:,} tokens, {expected:,} were counted")
 
@@ -141,6 +144,17 @@ class WriteDocumentsJob:
                 yield from file.iter_batches()
 
 
+def untrained_of(batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
+    """Return for each token of `batch` (columns tokens, untrained) 1 if it is no target, else 0."""
+    lengths, ranges = batch.column("tokens").value_lengths().to_numpy(), batch.column(UNTRAINED)
+    begins = np.repeat(np.cumsum(lengths) - lengths, ranges.value_lengths().to_numpy())
+    edges = ranges.flatten().to_numpy() + begins
+    steps = np.zeros(int(lengths.sum()) + 1, np.int8)
+    steps[edges[::2]] += 1  # ranges of a document neither touch nor overlap; those of two documents may touch
+    steps[edges[1::2]] -= 1
+    return np.cumsum(steps[:-1], dtype=np.int8).view(np.uint8)
+
+
 def cell_array(plan: Plan, lengths: Sequence[Lengths], cell: int, name: str) -> ArraySpec:
     """Return an array of the cache of a cell."""
     mine = lengths[cell]
@@ -160,7 +174,7 @@ def publish_shards(
             "bytes": len(content),
             "digest": plan.store.publish_bytes(content, f"{plan.cell_folder(cell)}/{name}"),
         }
-        if spec.name in ("tokens", "offsets"):
+        if spec.name in ("tokens", "offsets", UNTRAINED):
             blocks[spec.name] = block_digests(rows, plan.layout.block(spec.name))
     with plan.store.spool() as path:
         path.write_bytes(json_line({"files": files, "blocks": blocks}))

@@ -83,7 +83,9 @@ def benchmark_of(given: str) -> Benchmark:
     fields = _parts(dict(zip(pairs[::2], pairs[1::2], strict=True)))
     path = benchmark_file(place) if re.match("(https?|file)://", place) else Path(place)
     try:
-        benchmark = Benchmark.file(name, path, split=split, **fields) if fields else known_benchmark(name, path, split=split)
+        benchmark = (
+            Benchmark.file(name, path, split=split, **fields) if fields else known_benchmark(name, path, split=split)
+        )
         benchmark.items()
     except BenchmarkError as error:
         more = "" if fields or name in KNOWN else f"; or name its fields: {name}={place},question=FIELD,answer=FIELD"
