@@ -56,9 +56,7 @@ def untrained_tokens(encoder: Encoder, text: str, value: str, digest: bytes, ids
         said = json.loads(value)
         spans, of = np.array(said["spans"], np.int64).reshape(-1, 2), bytes.fromhex(said["text"])
     except (ValueError, KeyError, TypeError) as error:
-        raise SchemaError(
-            f"{NOT_TRAINED.name} holds {value[:60]!r}: make it by not_trained(spans, text)"
-        ) from error
+        raise SchemaError(f"{NOT_TRAINED.name} holds {value[:60]!r}: make it by not_trained(spans, text)") from error
     if of != digest:
         raise SchemaError(
             f"{NOT_TRAINED.name} has places in the text {of.hex()}, which was changed afterwards to {digest.hex()}: "
