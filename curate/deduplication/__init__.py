@@ -66,7 +66,7 @@ from curate.deduplication.pairs import (
 )
 from curate.deduplication.plan import Plan, edges_files
 from curate.deduplication.shingles import ShinglesJob, candidates_exchange, sets_exchange
-from curate.deduplication.shown import survivors_of
+from curate.deduplication.shown import places_of, survivors_of
 from curate.deduplication.templates import (
     FrequentJob,
     OccurrencesJob,
@@ -141,6 +141,7 @@ class Deduplication:
             held_edges=constants.HELD_EDGES,
             frozen=frozen,
             without_templates=operation.without_templates,
+            places=tuple(places_of(self.inputs)) + tuple(f"reference {each.name}" for each in frozen),
         )
 
 

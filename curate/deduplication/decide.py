@@ -27,7 +27,7 @@ from curate.deduplication.plan import (
     Refs,
     edges_files,
 )
-from curate.deduplication.shown import with_survivors
+from curate.deduplication.shown import count_between, with_survivors
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.running.jobs import Item, Resources, publish_files
 from curate.store import Store
@@ -252,15 +252,17 @@ class ResolveJob:
         found = (_verdicts(batch, columns) for batch in near.to_batches())
         further = (_resolved(batch, near, gone) for batch in self.keepers.batches(item.unit))
         shown: Statistics = {}
+        pairs: Statistics = {}
         with ExitStack() as stack:
             collectors = [stack.enter_context(exchange.collect(len(wanted))) for exchange in wanted]
             for rows in chain(found, further):
                 shown = with_survivors(shown, self.plan, rows)
+                count_between(pairs, self.plan, rows)
                 for collector in collectors:
                     self._collect(collector, rows)
                 count += rows.num_rows
             files = {collector.exchange.file: collector.finish() for collector in collectors}
-            publish_files(self.store, item, self.name, files, {"survivors": shown} if shown else {})
+            publish_files(self.store, item, self.name, files, {**shown, **({"between": pairs} if pairs else {})})
         return count
 
     def _collect(self, collector: Collector, rows: pa.RecordBatch) -> None:

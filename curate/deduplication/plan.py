@@ -146,6 +146,8 @@ class Plan:
     held_edges: int = HELD_EDGES
     frozen: tuple[Frozen, ...] = ()
     without_templates: TemplateRule | None = None
+    places: tuple[str, ...] = ()
+    """Of each shard of documents, then of references, the source, or what stands for several: see `shown.between`."""
 
     @property
     def units(self) -> int:

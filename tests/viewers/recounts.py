@@ -487,6 +487,37 @@ def months(books: Books, told: Told, output: str) -> Rows:
     return [[month, n, share(n, of)] for month, n, of in books.rows(query, books.outputs[output])]
 
 
+JUDGED: Final = """FROM ledger l JOIN docs d ON d.stage = l.stage
+    AND lower(hex(d.id)) = json_extract_string(l.evidence, '$.survivor') WHERE l.stage = ? AND l.kind = 'dropped'"""
+"""What went for a document of a stage, and that one."""
+
+
+def who_for_whom(books: Books, told: Told, stage: str) -> Rows:
+    found = books.rows(f"SELECT l.source, d.source, count(*) {JUDGED} GROUP BY ALL", books.stage(stage))
+    counts = {(goes, stays): n for goes, stays, n in found}
+    sides = [column.removeprefix("for one of ") for column in told["columns"][1:]]
+    return [[goes, *(counts.get((goes, stays), "–") for stays in sides)] for goes in sides]
+
+
+def clusters(books: Books, stage: str) -> list[tuple[str, int]]:
+    """Return survivor and documents of each cluster."""
+    query = f"SELECT lower(hex(d.id)), count(*) + 1 {JUDGED} GROUP BY d.id"
+    return [(name, n) for name, n in books.rows(query, books.stage(stage))]
+
+
+def cluster_sizes(books: Books, told: Told, stage: str) -> Rows:
+    found = [n for _, n in clusters(books, stage)]
+    rows: Rows = []
+    for name, least, most in (("2", 2, 2), ("3", 3, 3), ("4 to 5", 4, 5), ("6 to 10", 6, 10), ("11 to 20", 11, 20)):
+        if mine := [n for n in found if least <= n <= most]:
+            rows.append([name, len(mine), share(len(mine), len(found)), sum(mine)])
+    return rows
+
+
+def largest_clusters(books: Books, told: Told, stage: str) -> Rows:
+    return [list(row) for row in sorted(clusters(books, stage), key=lambda row: (-row[1], row[0]))[:10]]
+
+
 NO_ROWS: Final = "no file has them row by row"
 CARD: Final = "from the card of a fitted model, measured on documents it was judged by: its own tests count again"
 TEXT: Final = "words and digests, no number"
@@ -539,6 +570,10 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
         "Stages", stages, {"Made from": TEXT, "Content digest": "of logical values: curate verify counts it again"}
     ),
     NotRecounted("Versions", TEXT),
+    Recount("Who goes for whom in (.*)", who_for_whom),
+    Recount("Sizes of clusters in (.*)", cluster_sizes),
+    Recount("Largest clusters in (.*)", largest_clusters),
+    NotRecounted("Recall of bands in .*", "a formula: tests/transforms/test_banding_curve.py holds it against pairs"),
     Recount("Lengths of (.*)", lengths),
     Recount("Months of crawling of (.*)", months),
     NotRecounted("What the first step of each phase reads", "tests/viewers/test_steps.py compares every step"),

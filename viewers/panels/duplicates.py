@@ -16,6 +16,7 @@ from viewers.flows import Flow, flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, ratio, share
+from viewers.panels.clusters import clusters, curve, matrix
 from viewers.panels.panel import Panel
 from viewers.sample_card import Excerpts, excerpt, folded, origin
 from viewers.tables import Mark, left_out, mark, table
@@ -41,7 +42,8 @@ def _stage(report: Report, stage: StageView, is_titled: bool) -> Markup:
     lead = [element("h3", stage.title) if is_titled else None, element("p", describe(stage))]
     if stage.cuts_repeats:
         return join([*lead, _cuts(stage, flows)])
-    tables = [_picture(stage, flows), _counts(stage, flows), _templates(stage), _pairs(stage)]
+    tables = [_picture(stage, flows), _counts(stage, flows), matrix(stage), _templates(stage), _pairs(stage)]
+    tables += [clusters(stage), curve(stage)]
     return join([*lead, *tables, _samples(report, stage)])
 
 

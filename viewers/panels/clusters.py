@@ -1,0 +1,101 @@
+"""Parts of the panel on duplicates: who goes for whom, clusters, and how surely near duplicates are compared."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final
+
+from transforms.exact_numbers import decimal_text
+from viewers.bars import Bar, Segment, chart
+from viewers.clusters import between, clusters_of
+from viewers.loading import StageView
+from viewers.markup import Child, Markup, element, join
+from viewers.numbers import counted, fixed, grouped, rounded, share
+from viewers.settings import decimal_of
+from viewers.tables import Mark, code, left_out, table
+from viewers.visible import shortened
+
+MATRIX: Final = 24
+"""Sources on each side of the matrix."""
+
+LARGEST: Final = 10
+"""Clusters that are named."""
+
+SIZE_COLUMNS: Final = ("Documents in it", "Clusters", "of all", "Documents")
+
+SIMILARITIES: Final = ("0.5", "0.6", "0.7", "0.75", "0.8", "0.85", "0.9", "0.95")
+
+
+def matrix(stage: StageView) -> Markup | None:
+    """Return the documents of each source that go for one of each source."""
+    found = between(stage)
+    if not found:
+        return None
+    sums: dict[str, int] = {}
+    for pair, documents in found.items():
+        for source in set(pair):
+            sums[source] = sums.get(source, 0) + documents
+    order = sorted(sums, key=lambda source: (-sums[source], source))
+    shown = order[:MATRIX]
+    rows: list[list[Child]] = [
+        [shortened(goes), *(grouped(found[goes, stays]) if (goes, stays) in found else "–" for stays in shown)]
+        for goes in shown
+    ]
+    columns = ("Goes, of", *(f"for one of {shortened(stays, 40)}" for stays in shown))
+    note = "A row and a column with the same name: duplicates within a source."
+    built = table(f"Who goes for whom in {stage.title}", Mark.EXACT, columns, rows)
+    return join([element("p", note, class_="note"), built, left_out(len(order) - len(shown), "sources")])
+
+
+def clusters(stage: StageView) -> Markup | None:
+    """Return how large clusters are, and the largest ones."""
+    found = clusters_of(stage)
+    if found is None:
+        return None
+    kind = Mark.EXACT if found.is_all else Mark.SAMPLED
+    classes = list(found.classes())
+    bars = [Bar(name, (Segment(number, "dropped"),), counted(number, "cluster")) for name, number, _ in classes]
+    sizes: list[list[Child]] = [
+        [name, grouped(number), share(number, len(found.sizes)), grouped(documents)]
+        for name, number, documents in classes
+    ]
+    largest: list[list[Child]] = [[code(identity), grouped(size)] for identity, size in found.largest[:LARGEST]]
+    which = "all clusters" if found.is_all else f"the {grouped(len(found.sizes))} clusters of survivors with lowest ids"
+    return join(
+        [
+            chart(f"Clusters by size, of {which}", bars, ()),
+            table(f"Sizes of clusters in {stage.title}", kind, SIZE_COLUMNS, sizes),
+            table(f"Largest clusters in {stage.title}", kind, ("Survivor", "Documents"), largest),
+        ]
+    )
+
+
+def curve(stage: StageView) -> Markup | None:
+    """Return with which probability two texts of each similarity are compared."""
+    method: dict[str, Any] | None = (stage.operation.get("fields") or {}).get("method")
+    fields = (method or {}).get("fields", {})
+    if not {"bands", "rows", "threshold"} <= set(fields) or stage.operation.get("operation") != "deduplicate":
+        return None
+    threshold = Fraction(decimal_of(fields["threshold"]))
+    values = sorted({*map(Fraction, SIMILARITIES), threshold})
+    rows: list[list[Child]] = []
+    bars = []
+    for value in values:
+        chance = 1 - (1 - value ** fields["rows"]) ** fields["bands"]
+        told = fixed(rounded(chance.numerator, chance.denominator, 4), 4)
+        name = decimal_text(value) + (" (threshold)" if value == threshold else "")
+        tone = "kept" if value >= threshold else "structural"
+        bars.append(Bar(name, (Segment(rounded(chance.numerator, chance.denominator, 6), tone),), told))
+        rows.append([name, told])
+    sentence = (
+        "The curve is arithmetic of the bands; curate dedup-curve --measured STORE compares all pairs of some of its "
+        "documents and sets what was found beside it."
+    )
+    legend = (("kept", "would go"), ("structural", "would stay"))
+    return join(
+        [
+            chart("Probability that a pair is compared, by Jaccard similarity", bars, legend),
+            element("p", sentence, class_="note"),
+            table(f"Recall of bands in {stage.title}", Mark.EXACT, ("Similarity", "Compared with probability"), rows),
+        ]
+    )
