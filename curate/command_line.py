@@ -16,6 +16,7 @@ from contextlib import redirect_stdout
 from typing import Final
 
 from curate.commands.audit import add_audit
+from curate.commands.caches import add_caches, add_deep, verification
 from curate.commands.card import add_card
 from curate.commands.contamination import add_contamination
 from curate.commands.curve import add_curve
@@ -99,6 +100,7 @@ def parser() -> argparse.ArgumentParser:
     add_status(commands, _add)
     verify = _add(commands, "verify", _verify, "check every byte and every count of a store")
     verify.add_argument("store", metavar="DIR", help=f"store to check: {STORE_HELP}")
+    add_deep(verify)
     add_store_options(verify)
     look = _add(commands, "look", _look, "show a few records of a file, dataset or store, raw beside extracted")
     look.add_argument("path", metavar="PATH", help=".warc(.gz), .jsonl(.gz, .zst), .parquet, text, or store")
@@ -114,6 +116,7 @@ def parser() -> argparse.ArgumentParser:
     add_duplicates(commands, _add, last_result)
     add_contamination(commands, _add, last_result)
     add_card(commands, _add)
+    add_caches(commands, _add)
     add_templates(commands, _add, last_result)
     fetch = _add(commands, "fetch", _fetch, "fetch a pinned model into the user's data folder")
     fetch.add_argument("what", choices=["lid"], help="lid: the fastText language model lid.176.ftz (CC-BY-SA-3.0)")
@@ -214,9 +217,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from curate.upkeep.verify import verify
-
-    found = verify(store_of(options))
+    found = verification(options)
     for note in found.notes:
         print(f"note: {note}")
     for problem in found.problems:

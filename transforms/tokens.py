@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -132,6 +133,11 @@ class Tokenizer:
 
     def __str__(self) -> str:
         return f"{Path(self.path).name} ({self.digest[:16]}), BOS {self.bos or 'none'}, EOS {self.eos or 'none'}"
+
+
+def library_version() -> str:
+    """Return name and version of the library that defines ids, as "tokenizers 0.23.3"."""
+    return f"tokenizers {version('tokenizers')}"
 
 
 def _read(path: Path) -> bytes:

@@ -8,7 +8,7 @@ after the other. Opening looks at the name and size of every file and reads no t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from curate.caches.arrays import StoredArray, open_array, reading_context
 from curate.caches.borders import count_below
 from curate.caches.check import problems_of
-from curate.caches.description import Description, check_files, read_description
+from curate.caches.description import GENERATION, Description, check_files, read_description
 from curate.caches.errors import OtherTokenizerError
 from curate.caches.layout import UNTRAINED
 from curate.caches.local_shards import LocalArray
@@ -210,6 +210,13 @@ class TokenCache:
     def origin(self, start: int, stop: int) -> npt.NDArray[np.uint64]:
         """Return where documents `start` to `stop` lie in the dataset: ordinal of the shard, row in its part."""
         return np.asarray(self._rows("origin", start, stop), np.uint64)
+
+    def lies_in(self, document: int) -> tuple[Mapping[str, str], int, int]:
+        """Return the dataset that a document comes from (name, key, content), the ordinal of its shard, and its row."""
+        shard, row = (int(value) for value in self.origin(document, document + 1)[0])
+        if not self.description.generations:
+            return self.description.dataset, shard, row
+        return self.description.generations[shard // GENERATION]["dataset"], shard % GENERATION, row
 
     def text_digests(self, start: int = 0, stop: int | None = None) -> npt.NDArray[np.uint8]:
         """Return the text digests of documents `start` to `stop` (by default: of all), 16 bytes each."""

@@ -24,6 +24,9 @@ SAME: Final = (
 )  # fmt: skip
 """Fields of `Description` that stand in `cache.json` under their own name."""
 
+GENERATION: Final = 1 << 32
+"""The first number of an origin is the shard's ordinal + so much for each generation before the document's own."""
+
 _AGAIN: Final = "Copy the cache again, or remove its folder and run the recipe again"
 
 
@@ -49,6 +52,7 @@ class Description:
         arrays: name → shard and inner chunk lengths.
         files: path → size and digest.
         statistics: of the documents, as in receipts.
+        generations: of a cache that was extended: dataset, content, tokens and documents of each; else empty.
     """
 
     name: str
@@ -72,6 +76,7 @@ class Description:
     arrays: Mapping[str, Mapping[str, int]]
     files: Mapping[str, Mapping[str, Any]]
     statistics: Statistics
+    generations: Sequence[Mapping[str, Any]] = ()
 
     def array(self, name: str) -> ArraySpec:
         """Return the array `name`."""
@@ -98,6 +103,7 @@ class Description:
             },
             "canary": {"text": self.canary_text, "ids": list(self.canary)},
             **{name: _plain(getattr(self, name)) for name in SAME},
+            **({"generations": [_plain(generation) for generation in self.generations]} if self.generations else {}),
         }
 
 
@@ -164,6 +170,7 @@ def _from_json(value: Mapping[str, Any]) -> Description:
         library=tokenizer["library"],
         canary_text=canary["text"],
         canary=canary["ids"],
+        generations=value.get("generations", ()),
     )
 
 

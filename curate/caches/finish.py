@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from curate.accounting.statistics import Statistics
@@ -17,7 +16,7 @@ from curate.caches.write import cell_array
 from curate.receipts import Receipt, publish_receipt
 from curate.running.jobs import Item
 from curate.store import Store, json_line
-from transforms.tokens import CANARY
+from transforms.tokens import CANARY, library_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class FinishJob:
             eos=encoder.eos,
             forbidden=encoder.forbidden,
             vocabulary=encoder.vocabulary,
-            library=f"tokenizers {version('tokenizers')}",
+            library=library_version(),
             canary_text=CANARY,
             canary=plan.canary,
             dtype=dtype,

@@ -87,9 +87,8 @@ def trace_token(caches: Caches, cell: str, token: int) -> TokenTrace:
     """
     cache = TokenCache.open(caches.place(cell), digest=caches.manifest["cells"][cell]["content"])
     document = cache.document_at(token)
-    described = cache.description.dataset
+    described, shard, row = cache.lies_in(document)
     dataset = open_dataset(caches.store, described["name"], described["key"])
-    shard, row = (int(value) for value in cache.origin(document, document + 1)[0])
     found = read_row(dataset, shard, row)
     if found["id"] != bytes(cache.ids(document, document + 1)[0]):
         raise StoreError(f"row {row} of shard {shard} of {dataset.name} is not document {document} of cache {cell!r}")
