@@ -256,10 +256,14 @@ def test_import_by_another_tokenizer_is_refused(cache: TokenCache, tokenizer: To
     source = tmp_path / "ds" / "all.ds"
     with pytest.raises(OtherTokenizerError, match=r"does not begin with BOS .*another tokenizer, or other ends"):
         import_cache(source, tmp_path / "a", Tokenizer(tokenizer.path, bos=END), "all")
-    tokens = np.fromfile(source, "<u2")
-    np.where(tokens == cache.eos, tokens, (tokens + 1) % 300 + 2).astype("<u2").tofile(source)
-    with pytest.raises(OtherTokenizerError, match=r"of 16 compared documents encode to other tokens"):
-        import_cache(source, tmp_path / "b", tokenizer, "all")
+    encoder = tokenizer.encoder()
+    spelled = [[int(encoder.encode(letter)[0]) for letter in line["text"][:9]] for line in DOCUMENTS if line["text"]]
+    letters = write_levanter(tmp_path / "letters", [[*ids, encoder.eos or 0] for ids in spelled], "zarr")
+    with pytest.raises(OtherTokenizerError, match=r"1\d of 16 compared documents encode to other tokens"):
+        import_cache(letters, tmp_path / "b", tokenizer, "all")
+    letters = write_levanter(tmp_path / "wide", [[70_000, encoder.eos or 0]], "zarr")
+    with pytest.raises(OtherTokenizerError, match=r"ids up to 70000, the vocabulary has 361"):
+        import_cache(letters, tmp_path / "c", tokenizer, "all")
 
 
 def test_generation_has_the_content_of_a_cache_of_all_documents(
