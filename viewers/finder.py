@@ -10,6 +10,7 @@ def finder() -> Markup:
     keys = element(
         "label",
         element("input", type="checkbox", id="single-keys", checked=""),
+        "Keys: ",
         element("kbd", "/"),
         " search, ",
         element("kbd", "j"),
