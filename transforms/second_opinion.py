@@ -10,8 +10,8 @@ words, where it is longer than the last). What is written is the column `resembl
 items, or null. Nothing is dropped for it: a vector is no evidence that a reader can check, a pair of texts is.
 
 Invariants: the outcome for a document depends on it, the items and the vectors alone; cosines are compared in integers.
-Cost: the embedder on eight times the text, and a product with the items of a scale per window: with the default 0.5 to
-5 MB/s per core at 5,000 items, and so much less with more.
+Cost: the embedder on ten times the text, and a product with the items of a scale per window: with the default .1 to .5
+MB/s per core at 6,000 items, and so much less with more: for documents that are worth it.
 """
 
 from __future__ import annotations
