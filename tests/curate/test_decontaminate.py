@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from curate import Outputs, read_jsonl
+from curate import Outputs, read_jsonl, tokenize
 from curate.recipes.graph import Dataset, decontaminate
 from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, ledger, run_on, texts, write_lines
+from tests.curate.token_corpus import END, write_tokenizer
 from tests.transforms.contamination_cases import HOST, ITEMS, PASSAGE, write_benchmark
 from transforms.contamination import Benchmark
+from transforms.tokens import Tokenizer
 
 QUESTIONS = [str(item["question"]) for item in ITEMS]
 TEXTS = [HOST, HOST + QUESTIONS[0] + "\n" + HOST, QUESTIONS[1], HOST + PASSAGE, "", HOST.upper()]
@@ -66,3 +68,14 @@ def test_key_follows_content_and_fields_of_the_benchmark_but_not_its_place(tmp_p
     results = [run_on(Outputs(clean=decontaminate(source(tmp_path / "in"), b)), store) for b in named]
     keys = [result.outputs["clean"].key for result in results]
     assert keys[0] == keys[1] != keys[2]
+
+
+def test_masked_items_are_read_and_no_targets_of_training(tmp_path: Path, benchmark: Benchmark) -> None:
+    tokenizer = Tokenizer(write_tokenizer(tmp_path), eos=END)
+    cells = tokenize(decontaminate(source(tmp_path / "in"), benchmark, action="mask"), tokenizer)
+    (cache,) = run_on(Outputs(tokens=cells), tmp_path / "store").caches["tokens"].open().values()
+    (marks,) = cache.read_untrained([(0, cache.tokens)]) or ()
+    tokens = cache.read(0, cache.tokens)
+    read = tokenizer.encoder().decode(tokens[marks > 0])
+    one, other = (question.removesuffix("?") for question in QUESTIONS[:2])
+    assert read in {one + other, other + one}
