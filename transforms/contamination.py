@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
@@ -79,6 +80,7 @@ MEASURE: Final = "coverage of the item"
 
 SHOWN: Final = 5
 """Findings that evidence has at most; the rest is counted."""
+BLOCK: Final = 4096
 NEAR: Final = Fraction(19, 20)
 """Share of the threshold from which on a document that stays is a near miss."""
 
@@ -165,7 +167,7 @@ class Decontaminate:
 
     @property
     def _least(self) -> Fraction:
-        return exact(self.coverage)
+        return self.coverage if isinstance(self.coverage, Fraction) else exact(self.coverage)
 
     @property
     def _named(self) -> tuple[Benchmark, ...]:
@@ -188,7 +190,7 @@ class Decontaminate:
     def _try(self, index: Index) -> None:
         some = [item.question or item.passage for item in self._named[0].items()[:20]]
         for match in find_matches(pa.array(some, pa.large_string()), index, 1, 2):
-            self._judge(index, match, _code_points(some[match.document]))
+            self._judge(index, match, CodePoints(some[match.document].encode()))
 
     def index(self) -> Index:
         """Return the index of the benchmarks, loaded once per process.
@@ -230,7 +232,7 @@ class Decontaminate:
         matches = find_matches(text, index, least.numerator, least.denominator)
         found: dict[int, list[Finding]] = {}
         for row, several in groupby(matches, key=lambda match: match.document):
-            if judged := self._judge_all(index, text[row].as_py(), several):
+            if judged := self._judge_all(index, CodePoints(text[row].as_buffer()), several):
                 found[row] = judged
         return found
 
@@ -306,9 +308,8 @@ class Decontaminate:
             }
         return canonical_json(shown)
 
-    def _judge_all(self, index: Index, text: str, matches: Iterable[Match]) -> list[Finding]:
+    def _judge_all(self, index: Index, places: CodePoints, matches: Iterable[Match]) -> list[Finding]:
         """Return the findings of one document, one per part of an item, the gravest and most covered first."""
-        places = _code_points(text)
         best: dict[tuple[str, int, str], Finding] = {}
         for match in matches:
             finding = self._judge(index, match, places)
@@ -317,14 +318,14 @@ class Decontaminate:
                 best[key] = _joined(best[key], finding) if key in best else finding
         return sorted(best.values(), key=_gravity)
 
-    def _judge(self, index: Index, match: Match, places: np.typing.NDArray[np.int64]) -> Finding | None:
+    def _judge(self, index: Index, match: Match, places: CodePoints) -> Finding | None:
         part = int(index.units.part[match.unit])
         benchmark, number = index.items[int(index.units.item[match.unit])]
         whole = int(index.counting[match.unit]) < self.ngram
         verdict, covered = self._verdict(match, part, whole)
         if verdict is None:
             return None
-        spans = tuple((int(places[start]), int(places[end])) for start, end in match.spans)
+        spans = tuple((places.before(start), places.before(end)) for start, end in match.spans)
         return Finding(
             verdict, self._named[benchmark].title, number, PARTS[part], covered, match.total, whole,
             match.longest, match.numbers, match.names, match.missing, spans,
@@ -407,10 +408,30 @@ def _merged(findings: list[Finding]) -> list[list[int]]:
     return merged
 
 
-def _code_points(text: str) -> np.typing.NDArray[np.int64]:
-    """Return for each byte position of `text`, the end included, how many code points begin before it."""
-    data = np.frombuffer(text.encode(), np.uint8)
-    return np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)]).astype(np.int64)
+class CodePoints:
+    """Counts the code points before a byte position of a text, which is looked through when first asked."""
+
+    def __init__(self, text: bytes | pa.Buffer) -> None:
+        """Count in `text`, UTF-8."""
+        self._data = np.frombuffer(text, np.uint8)
+
+    def before(self, position: int) -> int:
+        """Return how many code points begin before `position`."""
+        block = position // BLOCK
+        return int(self._blocks[block]) + int(self._begins[block * BLOCK : position].sum())
+
+    @cached_property
+    def _begins(self) -> np.typing.NDArray[np.bool_]:
+        return np.asarray((self._data & 0xC0) != 0x80)
+
+    @cached_property
+    def _blocks(self) -> np.typing.NDArray[np.int64]:
+        """Return for each block of `BLOCK` bytes how many code points begin before it."""
+        firsts = np.arange(0, len(self._data), BLOCK)
+        if not len(firsts):
+            return np.zeros(1, np.int64)
+        sums = np.add.reduceat(self._begins, firsts, dtype=np.int64)
+        return np.concatenate([[0], np.cumsum(sums)]).astype(np.int64)
 
 
 def _without(text: str, findings: list[Finding]) -> tuple[str, int]:

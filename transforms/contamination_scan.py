@@ -30,7 +30,7 @@ from transforms.contamination_words import (
     hash_folded,
     number_words,
 )
-from transforms.kernels import kernel
+from transforms.kernels import kernel, prefetch
 from transforms.segmentation import Bytes, Words, find_words, text_buffers
 from transforms.unicode_tables import CLASS
 
@@ -38,6 +38,8 @@ PORTION: Final = 1 << 19
 """Bytes of text at a time, or one document."""
 SLACK: Final = 40
 """Words that may stand between the parts of a unit, beyond its own number of words."""
+AHEAD: Final = 128
+"""Words looked up at a time; changes no outcome."""
 CLOSE: Final = 8
 """Words of a document between two that are the unit's, up to which they are one span."""
 
@@ -228,7 +230,10 @@ def _most(unit: Side, stretch: Hashes, weight: npt.NDArray[np.uint8]) -> np.int6
 
 @kernel
 def _look_up(hashes: Hashes, documents: Integers, seeds: Hashes, directory: Integers, bits: Hashes) -> Integers:
-    """Return rows (word, seed) of all seeds that begin at a word."""
+    """Return rows (word, seed) of all seeds that begin at a word.
+
+    `AHEAD` words at a time, so that what is looked up of one comes from memory while others are hashed.
+    """
     found, count = np.empty((256, 2), np.int64), 0
     filter_shift, directory_shift = np.uint64(58), np.uint64(64)
     size = len(bits)
@@ -239,21 +244,34 @@ def _look_up(hashes: Hashes, documents: Integers, seeds: Hashes, directory: Inte
     while size > 1:
         size >>= 1
         directory_shift -= np.uint64(1)
+    values, ahead = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.int64)
     for document in range(len(documents) - 1):
-        for word in range(documents[document], documents[document + 1] - SEED + 1):
-            value = seed_at(hashes, np.int64(word))
-            bit = value >> filter_shift
-            if not bits[bit >> np.uint64(6)] >> (bit & np.uint64(63)) & np.uint64(1):
-                continue
-            bucket = value >> directory_shift
-            for seed in range(directory[bucket], directory[bucket + np.uint64(1)]):
-                if seeds[seed] == value:
-                    if count == len(found):
-                        larger = np.empty((2 * count, 2), np.int64)
-                        larger[:count] = found
-                        found = larger
-                    found[count, 0], found[count, 1] = word, seed
-                    count += 1
+        stop = documents[document + 1] - SEED + 1
+        for first in range(documents[document], stop, AHEAD):
+            last, left = min(first + AHEAD, stop), 0
+            for word in range(first, last):
+                value = seed_at(hashes, np.int64(word))
+                values[word - first] = value
+                prefetch(bits, np.int64(value >> filter_shift >> np.uint64(6)))
+            for word in range(first, last):
+                bit = values[word - first] >> filter_shift
+                if bits[bit >> np.uint64(6)] >> (bit & np.uint64(63)) & np.uint64(1):
+                    ahead[left] = word
+                    left += 1
+                    prefetch(directory, np.int64(values[word - first] >> directory_shift))
+            for word in ahead[:left]:
+                prefetch(seeds, directory[values[word - first] >> directory_shift])
+            for word in ahead[:left]:
+                value = values[word - first]
+                bucket = value >> directory_shift
+                for seed in range(directory[bucket], directory[bucket + np.uint64(1)]):
+                    if seeds[seed] == value:
+                        if count == len(found):
+                            larger = np.empty((2 * count, 2), np.int64)
+                            larger[:count] = found
+                            found = larger
+                        found[count, 0], found[count, 1] = word, seed
+                        count += 1
     return found[:count]
 
 

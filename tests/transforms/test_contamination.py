@@ -21,6 +21,7 @@ from tests.transforms.documents import batch_of, kept_texts, reasons
 from transforms.contamination import (
     Benchmark,
     BenchmarkError,
+    CodePoints,
     Decontaminate,
     Finding,
     numbers_in,
@@ -411,3 +412,13 @@ def test_evidence_numbers_every_item_found_equal_ones_too(tmp_path: Path) -> Non
 def test_ranges_are_read_back(numbers: list[int], text: str) -> None:
     assert ranges(numbers) == text
     assert numbers_in(text) == numbers
+
+
+@given(text=st.lists(st.sampled_from(["a", "é", "中", "😀"]), max_size=9).map("".join), repeats=st.integers(0, 1500))
+@settings(deadline=None, derandomize=True, max_examples=20)
+def test_code_points_before_a_byte_are_those_of_the_text(text: str, repeats: int) -> None:
+    data = (text * repeats).encode()
+    points = CodePoints(data)
+    for position in {0, len(data) // 3, len(data) // 2, len(data)}:
+        begins = next(p for p in range(position, -1, -1) if p == len(data) or data[p] & 0xC0 != 0x80)
+        assert points.before(begins) == len(data[:begins].decode())
