@@ -170,9 +170,9 @@ def _size_name(least: int) -> str:
     return f"hosts of {least} to {HOST_SIZES[HOST_SIZES.index(least) + 1] - 1}"
 
 
-def length_name(edge: str) -> str:
+def length_name(edge: str, what: str = "characters") -> str:
     """Return in words the bin of lengths that ends before `edge`: "32 to 63 characters"."""
     if edge == LENGTH_BINS[-1]:
-        return f"{grouped(int(LENGTH_BINS[-2]))} characters or more"
+        return f"{grouped(int(LENGTH_BINS[-2]))} {what} or more"
     first = 0 if edge == LENGTH_BINS[0] else int(edge) // 2
-    return f"{grouped(first)} to {grouped(int(edge) - 1)} characters"
+    return f"{grouped(first)} to {grouped(int(edge) - 1)} {what}"

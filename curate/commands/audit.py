@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from curate.configuration import ConfigurationError
-from transforms.contamination import Benchmark
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -27,8 +26,8 @@ def add_audit(commands: Commands[argparse.ArgumentParser], add: Callable[..., ar
         "--benchmark",
         action="append",
         default=[],
-        metavar="FILE:QUESTION[,ANSWER]",
-        help="benchmark to look for: a file of JSON lines, and the fields of its questions and answers",
+        metavar="NAME=FILE[,question=FIELD,answer=FIELD]",
+        help="benchmark to look for, as gsm8k=test.jsonl; without fields NAME is one that curate knows",
     )
     command.add_argument("--out", type=Path, default=Path("audit.html"), metavar="FILE", help="page to write")
     command.add_argument("--store", type=Path, metavar="DIR", help="store to work in and keep (default: one that goes)")
@@ -39,6 +38,7 @@ def add_audit(commands: Commands[argparse.ArgumentParser], add: Callable[..., ar
 
 def audit_command(options: argparse.Namespace) -> int:
     """Look at the files and write the page beside its values."""
+    from curate.contamination.files import benchmark_of
     from curate.recipes.audit import ALL, audit_recipe, look_into
     from curate.run import run
     from viewers.frame import write_whole
@@ -48,7 +48,7 @@ def audit_command(options: argparse.Namespace) -> int:
     if not options.folder.is_dir():
         raise ConfigurationError(f"{options.folder} is no folder: give one that Parquet files are below")
     audit = look_into(options.folder, options.text)
-    benchmarks = [_benchmark(given) for given in options.benchmark]
+    benchmarks = [benchmark_of(given) for given in options.benchmark]
     with ExitStack() as opened, redirect_stdout(sys.stderr):
         room = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="curate-audit-")))
         outputs = audit_recipe(audit, room / "files", licence=options.licence, benchmarks=benchmarks)
@@ -67,19 +67,3 @@ def audit_command(options: argparse.Namespace) -> int:
     write_whole(options.out, made.page)
     print(options.out)
     return 0
-
-
-def _benchmark(given: str) -> Benchmark:
-    """Return the benchmark that FILE:QUESTION,ANSWER names.
-
-    Raises:
-        ConfigurationError: it has another form, or the file or a field is not there.
-    """
-    file, _, fields = given.rpartition(":")
-    question, _, answer = fields.partition(",")
-    if not file or not question:
-        raise ConfigurationError(f"--benchmark {given}: give FILE:QUESTION or FILE:QUESTION,ANSWER")
-    try:
-        return Benchmark.jsonl(Path(file).name.partition(".")[0], file, question=question, answer=answer)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"--benchmark {given}: {error}") from error

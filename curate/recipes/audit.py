@@ -248,14 +248,15 @@ def _gaps(
     ):
         without = [file.path for file in files if ours not in dict(file.columns)]
         if without and not (ours == "licence" and licence):
-            yield f"{len(without):,} of {len(files):,} files have no column of {what} ({_some(without)})."
+            some = f"{len(without):,} of {len(files):,} files have no"
+            yield f"{some if len(without) < len(files) else 'No file has a'} column of {what} ({_some(without)})."
     if licence:
         yield f"The licence {licence} was asserted by whoever ran the audit."
     yield "Robots.txt, opt-outs and dates of crawling: not in the files."
     if model is None:
         yield "Languages are unknown: the model is not there (curate fetch lid)."
     if not benchmarks:
-        yield "No benchmark was given, so none was looked for: curate audit --benchmark FILE:QUESTION,ANSWER."
+        yield "No benchmark was given, so none was looked for: curate audit --benchmark NAME=FILE."
     if audit.left_out:
         reasons = [f"{path} ({reason})" for path, reason in audit.left_out.items()]
         yield f"{len(reasons):,} files were not read: {_some(reasons)}."

@@ -44,7 +44,7 @@ def page(folder: Path) -> Path:
     bench = folder.parent / "bench.jsonl"
     bench.write_text(json.dumps({"q": f"{words(500, 30)} what is asked here?", "a": "42"}) + "\n")
     out = folder.parent / "page.html"
-    assert main(["audit", str(folder), "--out", str(out), "--benchmark", f"{bench}:q,a"]) == 0
+    assert main(["audit", str(folder), "--out", str(out), "--benchmark", f"bench={bench},question=q,answer=a"]) == 0
     return out
 
 
@@ -152,4 +152,4 @@ def test_audit_of_no_folder_or_a_wrong_benchmark_is_a_usage_error(
     assert main(["audit", str(tmp_path / "none")]) == 2
     write(tmp_path / "a.parquet", text=["x"])
     assert main(["audit", str(tmp_path), "--benchmark", "x.jsonl"]) == 2
-    assert "give FILE:QUESTION" in capsys.readouterr().err
+    assert "give NAME=FILE" in capsys.readouterr().err

@@ -86,7 +86,8 @@ class Books:
             for cell, entry in self.caches[key]["cells"].items():
                 group = zarr.open_group(self.root / entry["folder"], mode="r")
                 offsets = group["offsets"][:]
-                told = {"documents": len(offsets) - 1, "tokens": int(offsets[-1])}
+                told: dict[str, Any] = {"documents": len(offsets) - 1, "tokens": int(offsets[-1])}
+                told["lengths"] = (offsets[1:].astype(int) - offsets[:-1].astype(int)).tolist()
                 assert told["tokens"] == group["tokens"].shape[0]
                 found[output, cell] = {**told, "dataset": self.caches[key]["from"][0], "content": entry["content"]}
         return found

@@ -348,6 +348,17 @@ def _ratios(n: int, characters: int, tokens: int, size: int) -> Row:
     return [n, characters, tokens, decimal(Fraction(tokens, n), 1), decimal(Fraction(size, tokens), 3), APART]
 
 
+def by_tokens(books: Books, told: Told, output: str) -> Rows:
+    lengths = [n for (of, _), made in books.cells().items() if of == output for n in made["lengths"]]
+    tops = [max(16, 1 << n.bit_length()) for n in lengths]
+    return [
+        [f"{0 if top == 16 else grouped(top // 2)} to {grouped(top - 1)} tokens", n, share(n, len(tops))]
+        for top in (2**power for power in range(4, 25))
+        if min(tops) <= top <= max(tops)
+        for n in [tops.count(top)]
+    ]
+
+
 def special(books: Books, told: Told, _: str) -> Rows:
     rows = []
     for (output, cell), made in books.cells().items():
@@ -570,6 +581,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
         "Stages", stages, {"Made from": TEXT, "Content digest": "of logical values: curate verify counts it again"}
     ),
     NotRecounted("Versions", TEXT),
+    Recount("Documents of (.*) by tokens", by_tokens),
     Recount("Who goes for whom in (.*)", who_for_whom),
     Recount("Sizes of clusters in (.*)", cluster_sizes),
     Recount("Largest clusters in (.*)", largest_clusters),

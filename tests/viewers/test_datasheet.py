@@ -129,4 +129,4 @@ def test_croissant_of_a_recipe_without_a_datasheet_invents_nothing(trained: Made
     assert [found["@id"] for found in made["recordSet"]] == ["training", "validation"]
     assert croissant_json(bare, files) == croissant_json(bare, files)
     facts = dict(pair for told in panel(bare)["facts"] for pair in told)
-    assert facts["croissant.json lacks"] == "license, url, creator, datePublished"
+    assert facts["Not told to catalogues"] == "license, url, creator, datePublished"

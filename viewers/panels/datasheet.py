@@ -53,7 +53,7 @@ def _facts(report: Report) -> Markup | None:
         if value
     ]
     if lacks := missing(report):
-        told.append(("croissant.json lacks", ", ".join(lacks)))
+        told.append(("Not told to catalogues", ", ".join(lacks)))
     return facts(told) if told else None
 
 
@@ -89,7 +89,7 @@ def _counted(report: Report) -> Markup:
         ["Are there duplicates?", there["deduplicated"].finding, "Duplicates"],
         ["Are benchmarks in it?", there["benchmarks-checked"].finding, "Contamination"],
         ["Is there a recommended split?", _split(report), "Hold-out"],
-        ["Are errors in it known?", f"{grouped(len(list(_objections(report))))} checks object", "Verdicts"],
+        ["Are errors in it known?", _errors(report), "Verdicts"],
     ]
     columns = ("Question", "Answer", "Panel")
     return table("What this page answers itself", Mark.EXACT, columns, rows, frozenset(columns))
@@ -108,6 +108,11 @@ def _steps(report: Report) -> str:
 def _split(report: Report) -> str:
     held = [stage for stage in report.stages if stage.holds_out]
     return f"yes: {', '.join(shortened(stage.name, 40) for stage in held[:5])}" if held else "no text is held out"
+
+
+def _errors(report: Report) -> str:
+    number = len(list(_objections(report)))
+    return f"{counted(number, 'check')} {'objects' if number == 1 else 'object'}"
 
 
 def _objections(report: Report) -> Iterator[str]:

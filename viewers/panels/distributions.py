@@ -53,8 +53,11 @@ def _lengths(name: str, stage: StageView) -> Iterator[Markup | None]:
     first, last = LENGTH_BINS.index(filled[0]), LENGTH_BINS.index(filled[-1])
     shown = LENGTH_BINS[first : last + 1]
     total = sum(bins.values())
-    bars = [Bar(length_name(edge), (Segment(bins[edge], "kept"),), share(bins[edge], total)) for edge in shown]
-    yield chart(f"Documents of {shortened(name)} by length", bars, ())
+    bars = [
+        Bar(length_name(edge).removesuffix(" characters"), (Segment(bins[edge], "kept"),), share(bins[edge], total))
+        for edge in shown
+    ]
+    yield chart(f"Documents of {shortened(name)} by length in characters", bars, ())
     rows: list[list[Child]] = [[length_name(edge), grouped(bins[edge]), share(bins[edge], total)] for edge in shown]
     yield table(f"Lengths of {shortened(name)}", Mark.EXACT, ("Length", "Documents", "of all"), rows)
 

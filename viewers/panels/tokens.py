@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from curate.accounting.statistics import LENGTH_BINS
 from viewers.budget import LONG_ROWS, ROWS
 from viewers.loading import ProductView, Report
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import counted, fixed, grouped, rounded
+from viewers.numbers import counted, fixed, grouped, rounded, share
 from viewers.panels.panel import Panel
 from viewers.tables import Group, Mark, code, facts, left_out, table
 from viewers.tokens import CellView
 from viewers.visible import shortened
+from viewers.who import length_name
 
 
 def tokens(report: Report) -> Panel | None:
     """Return the panel; None for a result without token caches."""
     if not report.cells:
         return None
-    body = join([_caches(report.cells), _special(report.cells), *_tokenizers(report), _made(report)])
+    body = join(
+        [_caches(report.cells), *_lengths(report.cells), _special(report.cells), *_tokenizers(report), _made(report)]
+    )
     lede = (
         "Look for a cell with few bytes per token: the tokenizer does not know its language or its format, and the "
         "same weight buys less text of it."
@@ -40,6 +44,21 @@ def _caches(cells: Sequence[CellView]) -> Markup:
     note = element("p", "Tokens with those that begin and end documents; bytes of the texts in UTF-8.", class_="note")
     built = table("Token caches", Mark.EXACT, columns, groups)
     return join([built, left_out(len(cells) - shown, "cells"), note])
+
+
+def _lengths(cells: Sequence[CellView]) -> Iterator[Markup]:
+    """Yield the histogram of documents by tokens of each output."""
+    for output in dict.fromkeys(cell.output for cell in cells):
+        found = [cell.description.statistics.get("lengths", {}) for cell in cells if cell.output == output]
+        bins = [sum(each.get(edge, 0) for each in found) for edge in LENGTH_BINS]
+        filled = [place for place, documents in enumerate(bins) if documents]
+        if filled:
+            rows: list[list[Child]] = [
+                [length_name(LENGTH_BINS[place], "tokens"), grouped(bins[place]), share(bins[place], sum(bins))]
+                for place in range(filled[0], filled[-1] + 1)
+            ]
+            columns = ("Length", "Documents", "of all")
+            yield table(f"Documents of {shortened(output)} by tokens", Mark.EXACT, columns, rows)
 
 
 def _row(cell: CellView) -> list[Child]:
