@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from transforms.learners import EmbeddedLinear, FastText, HashedLinear
     from transforms.marks import SENTENCE_ENDS
     from transforms.minhash import MinHash
+    from transforms.mojibake import RepairMojibake
     from transforms.normalise import NormalizeText
     from transforms.optout import RespectOptOut
     from transforms.outcome import Outcome, SchemaError, Transform
@@ -91,6 +92,7 @@ __all__ = [
     "ParagraphLanguages",
     "Quality",
     "RefinedWebLines",
+    "RepairMojibake",
     "RespectOptOut",
     "Sample",
     "SchemaError",

@@ -43,6 +43,7 @@ from transforms.gopher_rules import GopherQuality, GopherRepetition
 from transforms.gopher_stop_words import GERMAN
 from transforms.language import Language
 from transforms.language_model import default_model
+from transforms.mojibake import RepairMojibake
 from transforms.normalise import NormalizeText
 from transforms.optout import RespectOptOut
 from transforms.outcome import DROPPED, EDITS, Outcome, Transform, canonical_json
@@ -116,6 +117,12 @@ URLS = (
     "http://a.zz/",
 )
 LISTED = URLList(Path(__file__).parent / "listed_urls.txt")
+
+
+def misread(texts: list[str]) -> pa.RecordBatch:
+    """Texts of which every other one was read as windows-1252 once too often."""
+    wrong = [text.encode().decode("cp1252", "ignore") for text in texts]
+    return batch_of([text if row % 2 else wrong[row] for row, text in enumerate(texts)])
 
 
 def with_score(texts: list[str]) -> pa.RecordBatch:
@@ -202,6 +209,8 @@ MEMBERS: dict[str, Member] = {
     "GeneratedCode": Member(GeneratedCode(), batch_of),
     "NormalizeText": Member(NormalizeText(), batch_of),
     "NormalizeText with caps": Member(NormalizeText(max_trailing_spaces=2, max_blank_lines=0), batch_of),
+    "RepairMojibake": Member(RepairMojibake(), batch_of),
+    "RepairMojibake of misread texts": Member(RepairMojibake(), misread),
     "MaskPII": Member(MaskPII(), batch_of),
     "Where": Member(Where((field("language") == "en") | field("language").is_null(), "language"), with_language),
     "KeepIf": Member(KeepIf(least_words, "one word", version=1), batch_of),
@@ -282,6 +291,8 @@ GOLDEN: dict[str, str] = {
     "GopherRepetition.tag": "1 59db7ebfda752d3d",
     "NormalizeText": "1 a7f299319bc73e97",
     "NormalizeText with caps": "1 f528303346c4f915",
+    "RepairMojibake": "1 59feccab6b52325a",
+    "RepairMojibake of misread texts": "1 8e0389674d755ae8",
     "MaskPII": "2 f5f82f1030faacee",
     "Where": "1 37870beece6e9aab",
     "KeepIf": "1 410a977cca2e8da5",
