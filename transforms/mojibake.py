@@ -317,11 +317,12 @@ def _suspects(data: Bytes, bounds: Positions, masks: Masks) -> npt.NDArray[np.in
         position: Int = bounds[text]
         end = bounds[text + 1]
         any_pair, certain, whole = np.uint32(0), np.uint32(0), np.uint32(0xFFFFFFFF)
-        before, last, control = 0, np.uint32(0), np.int64(0)
+        before: Int = np.int64(0)
+        last, control = np.uint32(0), np.int64(0)
         while position < end:
             if data[position] < 0x80:
                 position += 1
-                before = 0
+                before = np.int64(0)
                 continue
             point, position = decode(data, position, end)
             if before == 0:

@@ -1,23 +1,25 @@
-"""Making characters that say nothing uniform: line breaks, control characters, runs of spaces and of blank lines.
+"""Making characters that say nothing uniform: line breaks, control characters, runs of spaces and of blank lines, and
+the ways of writing one character.
 
-`NormalizeText` changes no letter: no Unicode normalisation (its tables differ between Pythons), no quotes or dashes.
-Zero-width characters (joiners that Persian, Indic scripts and emoji need, spaces of width zero in Thai and Khmer) and
-U+FFFD stay.
+`NormalizeText` changes no letter but for its canonical form (`transforms.composition`): no quotes or dashes, no
+compatibility forms. Zero-width characters (joiners that Persian, Indic scripts and emoji need, spaces of width zero in
+Thai and Khmer) and U+FFFD stay.
 
-Invariants: exact per document and reason, in + inserted = out + cut in code points; the result never has more bytes
-than the text; doing it twice changes nothing; a document's result depends on it alone. Cost: one pass, several
-hundred MB/s on one core; the text column is rewritten only in batches where something changed.
+Invariants: exact per document and reason, in + inserted = out + cut in code points; doing it twice changes nothing; a
+document's result depends on it alone. Cost: two passes, several hundred MB/s on one core; the text column is rewritten
+only in batches where something changed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from transforms.composition import compose
 from transforms.kernels import kernel
 from transforms.outcome import Outcome, kept, require
 from transforms.schema import set_columns
@@ -33,6 +35,7 @@ REASONS: Final = (
     "trailing spaces",
     "runs of spaces",
     "blank lines",
+    "composition",
 )
 """The kinds of edits, in the order in which they are made and reported."""
 
@@ -42,6 +45,7 @@ MARKS: Final = 2
 TRAILING: Final = 3
 SPACES: Final = 4
 BLANK: Final = 5
+COMPOSITION: Final = 6
 
 # What the scan does at a code point.
 COPY: Final = 0
@@ -79,23 +83,27 @@ class NormalizeText:
     - *runs of spaces*: of any other run of White_Space, the first `max_spaces` characters stay. The default lets any
       indentation or table through; runs of megabytes, which exhaust tokenizers, do not pass.
     - *blank lines*: of consecutive lines that are empty or White_Space only, `max_blank_lines` stay.
+    - *composition*: Unicode Normalization Form C; counted are the characters of the stretches that change.
 
-    None for a number switches its rule off.
+    None switches a rule off.
     """
 
     max_trailing_spaces: int | None = 0
     max_spaces: int | None = 256
     max_blank_lines: int | None = 2
+    form: Literal["NFC"] | None = "NFC"
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         """Check the numbers.
 
         Raises:
-            ValueError: a number is negative, or `max_spaces` is 0, which would glue words together.
+            ValueError: a number is negative, `max_spaces` is 0, which would glue words together, or `form` is another.
         """
+        if self.form not in ("NFC", None):
+            raise ValueError(f'form={self.form!r}: choose "NFC" or None; compatibility forms would change what is said')
         if any(number is not None and number < 0 for number in (self.max_trailing_spaces, self.max_blank_lines)):
             raise ValueError(f"numbers of spaces and lines are at least 0: {self}")
         if self.max_spaces is not None and self.max_spaces < 1:
@@ -116,6 +124,8 @@ class NormalizeText:
         limits = (self.max_trailing_spaces, self.max_spaces, self.max_blank_lines)
         caps = np.array([UNLIMITED if limit is None else limit for limit in limits], np.int64)
         content, offsets, cut, inserted = _normalize(data, bounds, ACTIONS, caps)
+        if self.form is not None:
+            content, offsets, cut[:, COMPOSITION], inserted[:, COMPOSITION] = compose(content, offsets)
         rows, kinds = np.nonzero(cut)  # nothing is inserted where nothing is cut
         if len(rows) == 0:
             return kept(batch)

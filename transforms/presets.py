@@ -90,7 +90,7 @@ def dclm_baseline() -> Chain:
     and English with .65, after them near duplicates and the best tenth by a fastText classifier.
     """
     quality = GopherQuality(bullets=("●", "•", "*", "-"))
-    blank_lines = NormalizeText(max_trailing_spaces=None, max_spaces=None, max_blank_lines=1)
+    blank_lines = NormalizeText(max_trailing_spaces=None, max_spaces=None, max_blank_lines=1, form=None)
     return (blank_lines, quality, GopherRepetition(), RefinedWebLines())
 
 
