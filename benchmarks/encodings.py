@@ -5,7 +5,7 @@ Declaration of Human Rights in ../shared, of which the detector's statistics hav
 paragraphs of other topics; what an encoding lacks stands as a character reference. Each page is declared by the header,
 in the page, by both, contradictorily (the header is right and the page wrong, or the other way round) and not at all.
 Exact: every character of the page is as it was. Peers guess the encoding of the undeclared ones. The last line is JSON;
-exit status 1: a check failed.
+exit status 1: a check failed. `--size full` also measures `RepairMojibake`: on clean texts, and on misread ones.
 """
 
 from __future__ import annotations
@@ -27,8 +27,13 @@ import pyarrow.parquet as pq
 from benchmarks.make_encoding_statistics import first_part, for_windows_1258, texts
 from transforms.decoding import decode
 from transforms.encoding_labels import CODECS
+from transforms.mojibake import READ_AS, RepairMojibake, characters_of
 
-CORPUS: Final = Path("../shared/data/corpora/multidomain.parquet")
+SHARED: Final = Path("../shared/data")
+CORPUS: Final = SHARED / "corpora/multidomain.parquet"
+MOJIBAKE: Final = 14
+"""Texts of `clean_texts` that are mojibake in part, each looked at by a person."""
+LEAST_SIGNS: Final = 3
 WEST: Final = "eng fra deu_1901 spa por_PT ita nld dan swe nob fin isl cat glg eus"
 CENTRAL: Final = "pol ces slk hun slv hrv"
 CASES: Final = {
@@ -158,6 +163,33 @@ def rate(chosen: list[Case], guess: Callable[[bytes], object]) -> tuple[float, f
     return exact / len(chosen), 1000 * spent / len(chosen)
 
 
+def clean_texts() -> list[str]:
+    """Return the texts of ../shared in which there is next to no mojibake."""
+    files = ("corpora/multidomain.parquet", "lid/udhr2.parquet", "duplicates/spdx_docs.parquet")
+    return [text for name in files for text in pq.read_table(SHARED / name, columns=["text"])["text"].to_pylist()]
+
+
+def measure_mojibake() -> tuple[int, dict[str, float]]:
+    """Return how many clean texts a repair changes, and encoding → share of misread texts that come back exactly."""
+    repair, clean = RepairMojibake().repair, clean_texts()
+    changed = sum(repair(text)[0] != text for text in clean)
+    shares = {}
+    for encoding in READ_AS:
+        wrongly = misread(encoding)
+        pairs = [(text[:1500], wrongly(text[:1500])) for text in list(texts().values())[::3]]
+        told = [
+            (text, wrong) for text, wrong in pairs if "\ufffd" not in wrong and len(wrong) > len(text) + LEAST_SIGNS
+        ]
+        shares[encoding] = sum(repair(wrong)[0] == repair(text)[0] for text, wrong in told) / len(told)
+    return changed, shares
+
+
+def misread(encoding: str) -> Callable[[str], str]:
+    """Return what makes mojibake of a text."""
+    characters = characters_of(encoding)
+    return lambda text: "".join(characters[byte] for byte in text.encode())
+
+
 def peers() -> dict[str, Callable[[bytes], object]]:
     """Return other detectors that are installed."""
     import charset_normalizer
@@ -207,6 +239,12 @@ def main() -> None:
         "header right": [round(shares["header right"], 4), "≥ .98", shares["header right"] >= 0.98],
         "meta right": [round(shares["meta right"], 4), "≥ .95", shares["meta right"] >= 0.95],
     }
+    if options.size == "full":
+        changed, shares = measure_mojibake()
+        print("misread texts that come back:", {name: round(share, 4) for name, share in shares.items()})
+        checks["clean texts changed by RepairMojibake"] = [changed, f"= {MOJIBAKE}, looked at", changed == MOJIBAKE]
+        lowest = min(shares.values())
+        checks["misread texts restored"] = [round(lowest, 4), "≥ .85", lowest >= 0.85]
     best = max((exact for exact, _ in measured.values()), default=None)
     none = sum(tally[f"none: {name}"][0] for name in CASES if name not in ("utf-8", *NO_LABEL)) / len(undeclared)
     result = {

@@ -243,7 +243,8 @@ def _sort(marks: Points, classes: Bytes) -> None:
 def _composed(points: Points, classes: Bytes, keys: Points, composites: Points) -> Points:
     """Return `points`, decomposed and in order, composed (UAX #15, D117)."""
     result = np.empty(len(points), np.int64)
-    size, starter, last = 0, -1, 0
+    size, starter = 0, -1
+    last: Int = np.int64(0)
     for point in points:
         mark = np.int64(classes[point])
         if starter >= 0 and (size == starter + 1 or (last < mark and last > 0)):
@@ -267,7 +268,8 @@ def _pair(first: Int, second: Int, keys: Points, composites: Points) -> Int:
     if 0xAC00 <= first < 0xD7A4 and (first - 0xAC00) % 28 == 0 and 0x11A8 <= second < 0x11C3:
         return np.int64(first + second - 0x11A7)
     key = first << 21 | second
-    low, high = 0, len(keys)
+    low: Int = np.int64(0)
+    high: Int = np.int64(len(keys))
     while low < high:
         middle = (low + high) // 2
         if keys[middle] < key:

@@ -265,7 +265,7 @@ def _without_controls(text: str) -> _Change:
 
 
 @cache
-def _characters(encoding: str) -> str:
+def characters_of(encoding: str) -> str:
     """Return what the 256 bytes are in `encoding`."""
     if encoding.startswith(("ibm4", "ibm85")):
         return bytes(range(256)).decode(encoding.replace("ibm", "cp"))
@@ -275,7 +275,7 @@ def _characters(encoding: str) -> str:
 @cache
 def _misreading(encoding: str) -> Misreading:
     """Return what UTF-8 looks like in `encoding`."""
-    characters = _characters(encoding)
+    characters = characters_of(encoding)
     to_byte = {
         ord(character): byte for byte, character in enumerate(characters) if byte >= 0x80 and character != "\ufffd"
     }

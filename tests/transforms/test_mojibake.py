@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.documents import batch_of, kept_texts
-from transforms.mojibake import READ_AS, RepairMojibake, _characters, _masks, _suspects
+from transforms.mojibake import READ_AS, RepairMojibake, _masks, _suspects, characters_of
 from transforms.segmentation import text_buffers
 
 GERMAN = "Die Straße führt über den Fluß, schön für Fußgänger – „immer“."
@@ -20,7 +20,7 @@ PIECES = ("Ã", "©", "â€™", "\u00a0", "»", "\x93", "Ãƒ")
 
 
 def read_as(encoding: str, text: str) -> str:
-    return "".join(_characters(encoding)[byte] for byte in text.encode())
+    return "".join(characters_of(encoding)[byte] for byte in text.encode())
 
 
 def repaired(text: str) -> str:
