@@ -49,7 +49,7 @@ class Description:
         tokens, documents: how many.
         content: content digest.
         blocks: lengths of the blocks that the content digest is made of, by array.
-        arrays: name → shard and inner chunk lengths.
+        arrays: name → shard and inner chunk lengths, and the codec where it is not zstd.
         files: path → size and digest.
         statistics: of the documents, as in receipts.
         generations: of a cache that was extended: dataset, content, tokens and documents of each; else empty.
@@ -73,7 +73,7 @@ class Description:
     documents: int
     content: str
     blocks: Mapping[str, int]
-    arrays: Mapping[str, Mapping[str, int]]
+    arrays: Mapping[str, Mapping[str, Any]]
     files: Mapping[str, Mapping[str, Any]]
     statistics: Statistics
     generations: Sequence[Mapping[str, Any]] = ()
@@ -81,7 +81,10 @@ class Description:
     def array(self, name: str) -> ArraySpec:
         """Return the array `name`."""
         lengths = self.arrays[name]
-        return array_spec(name, self.dtype, self.tokens, self.documents, lengths["shard"], lengths["inner"])
+        return array_spec(
+            name, self.dtype, self.tokens, self.documents, lengths["shard"], lengths["inner"],
+            lengths.get("codec", "zstd"),
+        )  # fmt: skip
 
     def to_bytes(self) -> bytes:
         """Return the content of `cache.json`."""

@@ -99,6 +99,7 @@ def _like(caches: Sequence[TokenCache]) -> Any:
             "key": digest_json({"operation": "extend", "datasets": [dataset["key"] for dataset in datasets]}),
             "content": digest_json({"datasets": [dataset["content"] for dataset in datasets]}),
         },
+        arrays={name: {} for cache in caches for name in cache.description.arrays},
         statistics=statistics,
         generations=generations,
     )

@@ -102,7 +102,7 @@ class FinishJob:
             documents=documents,
             content=content_of(dtype, tokens, documents, blocks),
             blocks={name: plan.layout.block(name) for name in blocks},
-            arrays={spec.name: {"shard": spec.shard, "inner": spec.inner} for spec in specs},
+            arrays={spec.name: spec.lengths for spec in specs},
             files=files,
             statistics=self.statistics[plan.cells[cell].name],
         )

@@ -60,6 +60,9 @@ class Foreign:
         found = self.tokens[start:stop]
         return np.asarray(found.read().result() if hasattr(found, "read") else found)
 
+    def masks(self, documents: Counts) -> None:
+        """Return None: all tokens are targets."""
+
     def gather(self, documents: Counts) -> npt.NDArray[Any]:
         """Return the tokens of `documents` one after the other."""
         starts = np.concatenate([[0], self.ends])

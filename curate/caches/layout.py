@@ -30,7 +30,8 @@ ZSTD_LEVEL: Final = 3
 class Layout:
     """Lengths of inner chunks and shards, in tokens and documents; blocks are what the content digest is made of.
 
-    A shard is a power of two of inner chunks and, where it is not the only one, a multiple of the block.
+    A shard is a power of two of inner chunks and, where it is not the only one, a multiple of the block. `codec` is
+    that of `tokens`: "zstd", or "none" where they are to be mapped into memory.
     """
 
     inner_tokens: int = 1 << 13
@@ -39,6 +40,7 @@ class Layout:
     inner_documents: int = 1 << 12
     shard_documents: int = 1 << 20
     block_documents: int = 1 << 20
+    codec: str = "zstd"
 
     def inner(self, array: str) -> int:
         """Return the length of an inner chunk of `array`."""
@@ -54,7 +56,8 @@ class Layout:
     def array(self, name: str, dtype: str, tokens: int, documents: int) -> ArraySpec:
         """Return the array `name` of a cache with these numbers of tokens and documents, cut by this layout."""
         shard = self.shard(name, rows_of_array(name, tokens, documents))
-        return array_spec(name, dtype, tokens, documents, shard, self.inner(name))
+        codec = self.codec if name == "tokens" else "zstd"
+        return array_spec(name, dtype, tokens, documents, shard, self.inner(name), codec)
 
     def block(self, array: str) -> int:
         """Return the length of a block of the content digest of `array`."""
@@ -63,6 +66,9 @@ class Layout:
 
 LAYOUT: Final = Layout()
 """The layout of the format."""
+
+MAPPED: Final = Layout(inner_tokens=1 << 15, codec="none")
+"""The layout of caches whose tokens are mapped into memory: not compressed, in longer chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,12 @@ class ArraySpec:
     width: int
     shard: int
     inner: int
+    codec: str = "zstd"
+
+    @property
+    def lengths(self) -> dict[str, Any]:
+        """Return how it is cut, as `cache.json` says it."""
+        return {"shard": self.shard, "inner": self.inner, **({} if self.codec == "zstd" else {"codec": self.codec})}
 
     @property
     def shards(self) -> int:
@@ -97,7 +109,8 @@ class ArraySpec:
         packed = {"name": "zstd", "configuration": {"level": ZSTD_LEVEL, "checksum": False}}
         sharding = {
             "chunk_shape": [self.inner, *across],
-            "codecs": [numbers, packed, {"name": "crc32c"}],  # the checksum is over the stored bytes of a chunk
+            # The checksum is over the stored bytes of a chunk.
+            "codecs": [numbers, *([packed] if self.codec == "zstd" else []), {"name": "crc32c"}],
             "index_codecs": [little, {"name": "crc32c"}],
             "index_location": "end",
         }
@@ -119,13 +132,14 @@ GROUP: Final[dict[str, Any]] = {"zarr_format": 3, "node_type": "group", "attribu
 """The `zarr.json` of the cache itself."""
 
 
-def array_spec(name: str, dtype: str, tokens: int, documents: int, shard: int, inner: int) -> ArraySpec:
+def array_spec(
+    name: str, dtype: str, tokens: int, documents: int, shard: int, inner: int, codec: str = "zstd"
+) -> ArraySpec:
     """Return the array `name` of a cache with these numbers of tokens and documents; `dtype` is that of `tokens`."""
     types = {"tokens": dtype, "offsets": "uint64", "origin": "uint64"}  # all others are bytes
     widths = {"ids": 16, "origin": 2, "texts": 16}
-    return ArraySpec(
-        name, types.get(name, "uint8"), rows_of_array(name, tokens, documents), widths.get(name, 0), shard, inner
-    )
+    rows = rows_of_array(name, tokens, documents)
+    return ArraySpec(name, types.get(name, "uint8"), rows, widths.get(name, 0), shard, inner, codec)
 
 
 def rows_of_array(name: str, tokens: int, documents: int) -> int:

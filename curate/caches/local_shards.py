@@ -36,10 +36,16 @@ _ABSENT: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 @dataclass(frozen=True, slots=True)
 class _Shard:
-    """A mapped shard: its bytes, and where each inner chunk lies in them."""
+    """A mapped shard: its bytes, and where each inner chunk lies in them.
+
+    Where nothing is compressed and the chunks lie one after the other, `rows` are they, in place, and `checked` says of
+    which the checksum was found right.
+    """
 
     content: npt.NDArray[np.uint8]
     index: npt.NDArray[np.int64]
+    rows: Values | None = None
+    checked: bytearray = field(default_factory=bytearray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,16 @@ class LocalArray:
 
     def _chunk(self, number: int) -> Values:
         """Return inner chunk `number` of the array, not to be written to; the last used ones are kept."""
+        if self.spec.codec == "none":
+            each = self.spec.shard // self.spec.inner
+            shard = self._shards.get(number // each) or self._shard(number // each)
+            if shard.rows is not None:
+                place = number % each
+                if not shard.checked[place]:
+                    self._stored(number)
+                    shard.checked[place] = 1
+                row: Values = shard.rows[place]
+                return row
         with self._lock:
             found = self._chunks.get(number)
             if found is not None:
@@ -102,7 +118,12 @@ class LocalArray:
                 self._chunks.popitem(last=False)
         return made
 
-    def _unpacked(self, number: int) -> Values:
+    def _stored(self, number: int) -> npt.NDArray[np.uint8]:
+        """Return the bytes of inner chunk `number` without its checksum, which is right.
+
+        Raises:
+            DamagedCacheError: it is not, or the chunk is not there.
+        """
         each = self.spec.shard // self.spec.inner
         shard = self._shard(number // each)
         offset, size = shard.index[number % each].tolist()
@@ -112,17 +133,26 @@ class LocalArray:
         packed = stored[:-_CHECKSUM]
         if int(crc32c(packed, TABLES)) != int.from_bytes(stored[-_CHECKSUM:].tobytes(), "little"):
             raise self._damaged(number // each, f"inner chunk {number % each} has another checksum")
+        return packed
+
+    def _unpacked(self, number: int) -> Values:
+        each = self.spec.shard // self.spec.inner
+        packed = self._stored(number)
         length = self.spec.inner * max(1, self.spec.width) * np.dtype(self.spec.dtype).itemsize
-        try:
-            if (said := zstandard.frame_content_size(packed)) > length:
-                raise self._damaged(number // each, f"inner chunk {number % each} has {said} of {length} bytes")
-            content = self._decompressor().decompress(packed, max_output_size=length)
-        except zstandard.ZstdError as error:
-            raise self._damaged(number // each, f"inner chunk {number % each}: {error}") from error
+        content = packed.tobytes() if self.spec.codec == "none" else self._decompressed(number, packed, length)
         if len(content) != length:
             raise self._damaged(number // each, f"inner chunk {number % each} has {len(content)} of {length} bytes")
         values = np.frombuffer(content, np.dtype(self.spec.dtype).newbyteorder("<"))
         return values.reshape(-1, self.spec.width) if self.spec.width else values
+
+    def _decompressed(self, number: int, packed: npt.NDArray[np.uint8], length: int) -> bytes:
+        each = self.spec.shard // self.spec.inner
+        try:
+            if (said := zstandard.frame_content_size(packed)) > length:
+                raise self._damaged(number // each, f"inner chunk {number % each} has {said} of {length} bytes")
+            return bytes(self._decompressor().decompress(packed, max_output_size=length))
+        except zstandard.ZstdError as error:
+            raise self._damaged(number // each, f"inner chunk {number % each}: {error}") from error
 
     def _decompressor(self) -> zstandard.ZstdDecompressor:
         """Return the decompressor of this thread: it may not be shared."""
@@ -157,7 +187,18 @@ class LocalArray:
         ends = places[there].sum(axis=1, dtype=np.uint64)
         if (places[there] > len(content)).any() or (ends > len(content) - length - _CHECKSUM).any():
             raise self._damaged(number, "its index points beyond its chunks")
-        return _Shard(content, np.where(there[:, None], places, 0).astype(np.int64))
+        chunks = np.where(there[:, None], places, 0).astype(np.int64)
+        rows = self._in_place(content, chunks, int(there.sum()))
+        return _Shard(content, chunks, rows, bytearray(0 if rows is None else len(rows)))
+
+    def _in_place(self, content: npt.NDArray[np.uint8], chunks: npt.NDArray[np.int64], count: int) -> Values | None:
+        """Return the first `count` chunks as rows of the mapped bytes, or None where they do not lie in order."""
+        dtype = np.dtype(self.spec.dtype).newbyteorder("<")
+        step = self.spec.inner * dtype.itemsize + _CHECKSUM
+        expected = np.stack([np.arange(count) * step, np.full(count, step)], axis=1)
+        if self.spec.codec != "none" or self.spec.width or not np.array_equal(chunks[:count], expected):
+            return None
+        return np.ndarray((count, self.spec.inner), dtype, content, 0, (step, dtype.itemsize))
 
     def _name(self, shard: int) -> str:
         return f"{self.spec.name}/{self.spec.file(shard)}"

@@ -19,7 +19,7 @@ from curate.caches.arrays import block_digests, shard_bytes
 from curate.caches.cache import TokenCache
 from curate.caches.description import NAME, Description, content_of
 from curate.caches.errors import CacheError
-from curate.caches.layout import ARRAYS, GROUP, LAYOUT, ArraySpec, Layout
+from curate.caches.layout import ARRAYS, GROUP, LAYOUT, UNTRAINED, ArraySpec, Layout
 from curate.store import Store, json_line
 from transforms.token_order import order_of
 
@@ -32,6 +32,10 @@ class Source(Protocol):
 
     def gather(self, documents: Counts) -> npt.NDArray[Any]:
         """Return the tokens of `documents` one after the other."""
+        ...
+
+    def masks(self, documents: Counts) -> npt.NDArray[np.uint8] | None:
+        """Return for each of these tokens 1 if it is no target, else 0; None where all are."""
         ...
 
 
@@ -94,17 +98,19 @@ def write_cache(
     found = documents.ordered()
     offsets = np.concatenate([[0], np.cumsum(found.lengths)])
     tokens = int(offsets[-1])
-    specs = {name: layout.array(name, like.dtype, tokens, len(found)) for name in ARRAYS}
+    masked = UNTRAINED in like.arrays
+    names = (*ARRAYS, UNTRAINED) if masked else ARRAYS
+    specs = {name: layout.array(name, like.dtype, tokens, len(found)) for name in names}
     values: dict[str, npt.NDArray[Any]] = {
         "offsets": offsets.astype(np.uint64), "ids": found.ids, "origin": found.origin, "texts": found.texts,
     }  # fmt: skip
     files: dict[str, Any] = {}
-    blocks: dict[str, list[str]] = {"tokens": [], "offsets": []}
+    blocks: dict[str, list[str]] = {"tokens": [], "offsets": [], **({UNTRAINED: []} if masked else {})}
     for name, spec in specs.items():
         _publish(folder, files, f"{name}/zarr.json", json_line(spec.metadata()))
         for shard in range(spec.shards):
             start, stop = spec.rows_of(shard)
-            rows = values[name][start:stop] if name in values else _tokens(found, offsets, sources, spec, shard)
+            rows = values[name][start:stop] if name in values else _by_token(found, offsets, sources, spec, shard)
             _publish(folder, files, f"{name}/{spec.file(shard)}", shard_bytes(spec, shard, rows))
             if name in blocks:
                 blocks[name] += block_digests(rows, layout.block(name))
@@ -132,7 +138,7 @@ def _described(
     return replace(
         like, tokens=tokens, documents=len(found), content=content_of(like.dtype, tokens, len(found), blocks),
         blocks={name: layout.block(name) for name in blocks}, files=files,
-        arrays={name: {"shard": spec.shard, "inner": spec.inner} for name, spec in specs.items()},
+        arrays={name: spec.lengths for name, spec in specs.items()},
         statistics=counted(like.statistics, found),
     )  # fmt: skip
 
@@ -141,10 +147,10 @@ def _publish(folder: Store, files: dict[str, Any], name: str, content: bytes) ->
     files[name] = {"bytes": len(content), "digest": folder.publish_bytes(content, name)}
 
 
-def _tokens(
+def _by_token(
     found: Documents, offsets: Counts, sources: Sequence[Source], spec: ArraySpec, shard: int
 ) -> npt.NDArray[Any]:
-    """Return the tokens of one zarr shard, from the documents that reach into it."""
+    """Return one zarr shard of tokens, or of their masks, from the documents that reach into it."""
     start, stop = spec.rows_of(shard)
     first = int(np.searchsorted(offsets, start, side="right")) - 1
     last = int(np.searchsorted(offsets, stop, side="left"))
@@ -153,7 +159,10 @@ def _tokens(
         mine = first + np.flatnonzero(found.source[first:last] == number)
         if not len(mine):
             continue
-        tokens, at = source.gather(found.place[mine]), 0
+        places, at = found.place[mine], 0
+        tokens = source.masks(places) if spec.name == UNTRAINED else source.gather(places)
+        if tokens is None:
+            tokens = np.zeros(int(found.lengths[mine].sum()), np.uint8)
         for row in mine.tolist():
             length = int(found.lengths[row])
             begin = int(offsets[row]) - base
@@ -170,7 +179,14 @@ class FromCache:
 
     def gather(self, documents: Counts) -> npt.NDArray[Any]:
         """Return the tokens of `documents`, which ascend: one read per run of neighbours."""
+        return np.concatenate([self.cache.read(start, stop) for start, stop in self._runs(documents)])
+
+    def masks(self, documents: Counts) -> npt.NDArray[np.uint8] | None:
+        """Return for each of these tokens 1 if it is no target, else 0; None where all are."""
+        found = self.cache.read_untrained(self._runs(documents))
+        return None if found is None else np.concatenate(found)
+
+    def _runs(self, documents: Counts) -> list[tuple[int, int]]:
         starts = self.cache.starts
-        breaks = np.flatnonzero(np.diff(documents) != 1) + 1
-        runs = np.split(documents, breaks)
-        return np.concatenate([self.cache.read(int(starts[run[0]]), int(starts[run[-1] + 1])) for run in runs])
+        runs = np.split(documents, np.flatnonzero(np.diff(documents) != 1) + 1)
+        return [(int(starts[run[0]]), int(starts[run[-1] + 1])) for run in runs]

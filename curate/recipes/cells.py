@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from curate.configuration import ConfigurationError
+from curate.caches.layout import LAYOUT, MAPPED, Layout
+from curate.configuration import KEYED_IF_GIVEN, ConfigurationError
 from curate.recipes.graph import Dataset
 from transforms.tokens import Tokenizer
 
@@ -37,8 +38,14 @@ class Cells:
     by: tuple[str, ...]
     name: str
     fast: str = field(default="fall back", metadata={"key": False})
+    stored: str = field(default="compressed", metadata=KEYED_IF_GIVEN)
 
     version = 1
+
+    @property
+    def layout(self) -> Layout:
+        """How the arrays are cut and stored."""
+        return MAPPED if self.stored == "mapped" else LAYOUT
 
 
 def train_tokenizer(
@@ -75,6 +82,7 @@ def tokenize(
     by: str | Sequence[str] | None = None,
     *,
     fast: Literal["fall back", "stop", "never"] = "fall back",
+    stored: Literal["compressed", "mapped"] = "compressed",
     name: str = "tokenize",
 ) -> Cells:
     """Return the token caches of `dataset`: one, or one per value of a column, or per combination of several.
@@ -87,9 +95,16 @@ def tokenize(
         fast: what to do about gigatoken (extra `fast`), which is compared with the tokenizers library before and while
             it encodes: "fall back" uses it where it is installed and agrees, "stop" ends the run where it is missing
             or differs, "never" does without. The caches are the same; their manifest says what was used.
+        stored: "compressed" by zstd; or "mapped": tokens as they are, a quarter larger, which a reader on the same
+            machine maps into memory. Content digests are the same.
         name: of the stage.
+
+    Raises:
+        ConfigurationError: `stored` is neither.
     """
+    if stored not in ("compressed", "mapped"):
+        raise ConfigurationError(f"stored={stored!r}: 'compressed' or 'mapped'")
     columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     if isinstance(tokenizer, TrainedTokenizer):
-        return Cells((dataset, tokenizer), None, columns, name, fast)
-    return Cells((dataset,), tokenizer, columns, name, fast)
+        return Cells((dataset, tokenizer), None, columns, name, fast, stored)
+    return Cells((dataset,), tokenizer, columns, name, fast, stored)

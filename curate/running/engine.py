@@ -239,7 +239,8 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
     if isinstance(operation, TrainedTokenizer):
         return train(stage.name, operation, key, described, datasets[0], engine)
     found = operation.tokenizer or _trained(operation, inputs)
-    caches, inner, backend = Tokenization(datasets[0], found, operation.by, key, engine, fast=operation.fast).run()
+    work = Tokenization(datasets[0], found, operation.by, key, engine, operation.layout, operation.fast)
+    caches, inner, backend = work.run()
     return commit_caches(engine.store, MadeOf(stage.name, key, described, inputs, [*inner, caches]), caches, backend)
 
 

@@ -27,6 +27,7 @@ from curate.caches import (
 from curate.caches.drawing import draw_borders
 from curate.configuration import ConfigurationError
 from curate.store import Store
+from tests.curate.test_caches_untrained import made
 from tests.curate.token_corpus import END, SMALL, build, dataset_of, lines, write_tokenizer
 from transforms.tokens import Tokenizer
 
@@ -291,6 +292,19 @@ def test_generation_has_the_content_of_a_cache_of_all_documents(
         ]
         assert [came.origin(n, n + 1)[0].tolist() for n in same] == [[shard, row]]
     assert cache.lies_in(0)[0] == cache.description.dataset
+
+
+def test_generation_keeps_what_is_read_and_not_trained(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    masked = made(tmp_path / "masked", tokenizer, SMALL)
+    plain = build(dataset_of(tmp_path / "plain", lines(4)), tokenizer, layout=SMALL).caches["all"]
+    both = extend_cache(tmp_path / "both", plain, [masked], SMALL)
+    assert both.verify() == []
+    marks, expected = both.read_untrained([(0, both.tokens)]), masked.read_untrained([(0, masked.tokens)])
+    assert marks is not None and expected is not None and int(marks[0].sum()) == int(expected[0].sum()) > 0
+    names = [np.hstack([c.ids(0, len(c)), c.text_digests()]).tolist() for c in (both, masked)]
+    for document, name in enumerate(names[1]):
+        at, start, stop = names[0].index(name), *masked.starts[document : document + 2].tolist()
+        assert marks[0][both.starts[at] : both.starts[at + 1]].tolist() == expected[0][start:stop].tolist()
 
 
 def test_generation_of_what_does_not_belong_together_is_refused(
