@@ -69,12 +69,21 @@ def columns_of(caches: ProductView) -> tuple[str, ...]:
     return tuple(caches.operation["fields"]["by"])
 
 
+def cell_of(caches: ProductView, name: str) -> tuple[str, str] | None:
+    """Return the values of both columns in the name of a cell of `caches`; None for what is none of its cells."""
+    first, second = columns_of(caches)
+    if name not in caches.manifest["cells"]:
+        return None
+    row, _, column = name.removeprefix(f"{first}=").rpartition(f"/{second}=")
+    return row, column
+
+
 def _of_caches(report: Report, made: ProductView) -> Iterator[Grid]:
     first, second = columns_of(made)
     read = {} if report.plan is None else report.plan.tokens_read()
     found: dict[str, dict[tuple[str, str], int]] = {"tokens": {}, "documents": {}, "tokens drawn in training": {}}
     for name, entry in made.manifest["cells"].items():
-        row, _, column = name.removeprefix(f"{first}=").rpartition(f"/{second}=")
+        row, column = cell_of(made, name) or (name, "")
         for what, amount in zip(found, (entry["tokens"], entry.get("documents", 0), read.get(name, 0)), strict=True):
             found[what][row, column] = amount
     for what, amounts in found.items():

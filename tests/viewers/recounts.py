@@ -85,7 +85,13 @@ def licences(books: Books, told: Told, output: str) -> Rows:
     query = """SELECT source, licence, licence_basis, count(*) AS many, sum(many) OVER (), sum(characters)::INT
                FROM docs WHERE stage = ? GROUP BY ALL"""
     found = books.rows(query, books.outputs[output])
-    return [[s, licence, BASES[basis], n, share(n, int(of)), c] for s, licence, basis, n, of, c in found]
+    cells = books.cells()
+    tokens = sum(made["tokens"] for made in cells.values())
+    letters = sum(cell_query(books, cell, made["dataset"])[1] for (_, cell), made in cells.items())
+    return [
+        [s, licence, BASES[basis], n, share(n, int(of)), c, *([f"≈ {c * tokens // letters}"] if cells else [])]
+        for s, licence, basis, n, of, c in found
+    ]
 
 
 def optouts(books: Books, told: Told, output: str) -> Rows:
@@ -371,8 +377,7 @@ def special(books: Books, told: Told, _: str) -> Rows:
 
 
 def losses(books: Books, told: Told, run: str) -> Rows:
-    (path,) = books.logs.glob(f"**/{run}/log.jsonl")
-    log = str(path)
+    log = str(books.logs / run / "log.jsonl")
     query = """SELECT CASE kind WHEN 'train' THEN 'training batches' ELSE source END, count(*), arg_min(loss, step),
             min(step), min(loss), arg_min(step, (loss, step)), arg_max(loss, step), max(step)
         FROM read_json(?, format = 'newline_delimited', ignore_errors = true, union_by_name = true,
@@ -412,6 +417,20 @@ def components(books: Books, told: Told, _: str) -> Rows:
             total = sum(n for _, counts in phases for n, _ in counts.values())
             rows.append(["all phases", name, "–", *_draws(n, total, read, tokens[name])])
     return rows
+
+
+def drawn_by(books: Books, told: Told, column: str) -> Rows:
+    """Sum sequences and tokens, drawn one by one, over the cells with each value of a column."""
+    sums: dict[str, list[int]] = {}
+    phases = drawn(books)
+    for (_, cell), made in books.cells().items():
+        topic, _, level = cell.removeprefix("topic=").rpartition("/quality_level=")
+        mine = sums.setdefault({"topic": topic, "quality_level": level}[column], [0, 0, 0])
+        for place in (0, 1):
+            mine[place] += sum(counts[cell][place] for _, counts in phases)
+        mine[2] += made["tokens"]
+    total = sum(n for n, _, _ in sums.values())
+    return [[value, *_draws(n, total, read, tokens)] for value, (n, read, tokens) in sums.items()]
 
 
 def _draws(n: int, total: int, read: int, tokens: int) -> Row:
@@ -581,6 +600,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
         "Stages", stages, {"Made from": TEXT, "Content digest": "of logical values: curate verify counts it again"}
     ),
     NotRecounted("Versions", TEXT),
+    Recount("Drawn by (.*)", drawn_by),
     Recount("Documents of (.*) by tokens", by_tokens),
     Recount("Who goes for whom in (.*)", who_for_whom),
     Recount("Sizes of clusters in (.*)", cluster_sizes),

@@ -25,7 +25,7 @@ STORES = {"made": "page", "trained": "token_page", "graded": "graded_page", "she
 def both(request: pytest.FixtureRequest) -> tuple[Books, dict[str, Any]]:
     made: Made = request.getfixturevalue(request.param)
     page: Path = request.getfixturevalue(STORES[request.param])
-    logs = request.getfixturevalue("logged").parent.parent if request.param == "trained" else made.root.parent
+    logs = request.getfixturevalue("logged").parent if request.param == "trained" else made.root.parent
     return Books(made.root, made.folder, made.root.parent, logs), json.loads(page.with_suffix(".json").read_bytes())
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mixtures.plan import Plan
 from viewers.budget import LONG_ROWS, ROWS
+from viewers.cells import cell_of, columns_of
 from viewers.curves import Stretch, strip
 from viewers.identities import identity_line
 from viewers.loading import Report
@@ -37,6 +38,7 @@ def mixture(report: Report) -> Panel | None:
             ),
             left_out(max(len(order) - LONG_ROWS, 0), "components"),
             left_out(max(len(phases) - ROWS, 0), "phases"),
+            *_by_columns(report, plan),
             _sums(plan, phases),
             _facts(report, plan),
         ]
@@ -118,6 +120,43 @@ def _whole(plan: Plan, order: Sequence[str]) -> list[list[Child]]:
         ]
         for name in order
     ]
+
+
+def _by_columns(report: Report, plan: Plan) -> Iterator[Markup]:
+    """Yield, of caches by two columns, what is drawn of each value of either."""
+    for made in report.products:
+        if made.kind == "caches" and len(columns_of(made)) == 2:
+            places = {part.name: pair for part in plan.components if (pair := cell_of(made, part.name)) is not None}
+            for number, column in enumerate(columns_of(made)):
+                if places:
+                    yield _by_column(plan, column, {name: pair[number] for name, pair in places.items()})
+
+
+def _by_column(plan: Plan, column: str, values: Mapping[str, str]) -> Markup:
+    drawn, read = plan.draws(), plan.tokens_read()
+    sums: dict[str, list[int]] = {}
+    for part in plan.components:
+        if part.name in values:
+            counted_ = sums.setdefault(values[part.name], [0, 0, 0])
+            for place, amount in enumerate((drawn[part.name], read[part.name], part.tokens)):
+                counted_[place] += amount
+    order = sorted(sums, key=lambda value: (-sums[value][0], value))
+    rows: list[list[Child]] = [
+        [
+            shortened(value),
+            share(sequences, len(plan)),
+            grouped(sequences),
+            grouped(tokens),
+            grouped(available),
+            _epochs(tokens, available),
+        ]
+        for value, (sequences, tokens, available) in ((value, sums[value]) for value in order[:LONG_ROWS])
+    ]
+    name = shortened(column)
+    columns = (name[:1].upper() + name[1:], "Drawn", "Sequences", "Tokens read", "Tokens available", "Epochs")
+    return join(
+        [table(f"Drawn by {name}", Mark.EXACT, columns, rows), left_out(max(len(order) - LONG_ROWS, 0), "values")]
+    )
 
 
 def _epochs(drawn: int, sequences: int) -> str:

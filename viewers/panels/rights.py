@@ -10,6 +10,8 @@ from transforms.schema import UNKNOWN
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import ROWS
 from viewers.dates import span_of_dates
+from viewers.estimates import Rate
+from viewers.flows import all_flows
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, share
@@ -28,6 +30,12 @@ BASES: Final = {
 NON_COMMERCIAL: Final = re.compile(r"(?i)(?<![a-z])(nc|non-?commercial|research-only)(?![a-z])", re.ASCII)
 """Parts of names of licences that forbid commercial use."""
 
+WITHDRAWS: Final = "WithdrawList"
+"""The transform that takes out documents that were withdrawn."""
+
+COLUMNS: Final = ("Source", "Licence", "Who says so", "Documents", "of all", "Characters")
+TOKENS: Final = "Tokens, estimated"
+
 NAMED: Final = 8
 """Licences named in a sentence."""
 
@@ -40,18 +48,28 @@ SIGNALS: Final = {
 
 def rights(report: Report) -> Panel:
     """Return the panel."""
-    body = join([_output(name, stage, report.sources) for name, stage in list(report.outputs.items())[:ROWS]])
+    rate = Rate.of(report)
+    parts = [_output(name, stage, report.sources, rate) for name, stage in list(report.outputs.items())[:ROWS]]
+    body = join([*parts, _withdrawn(report)])
     lede = "Look for “unknown”, and for who says what is said: an asserted licence is only as good as the assertion."
     return Panel("rights", "Rights by source", lede, body)
 
 
-def _output(name: str, stage: StageView, order: Sequence[str]) -> Markup:
+def _output(name: str, stage: StageView, order: Sequence[str], rate: Rate | None) -> Markup:
     found = rights_of(stage, order)
     if not found.licences:
         return element("p", f"{shortened(name)} holds no documents.", class_="note")
     documents = sum(row.documents for row in found.licences)
-    rows = [_licence(row, documents) for row in found.licences[:ROWS]]
-    columns = ("Source", "Licence", "Who says so", "Documents", "of all", "Characters")
+    rows = [_licence(row, documents, rate) for row in found.licences[:ROWS]]
+    columns = (
+        "Source",
+        "Licence",
+        "Who says so",
+        "Documents",
+        "of all",
+        "Characters",
+        *([] if rate is None else [TOKENS]),
+    )
     words = frozenset({"Licence", "Who says so"})
     built = table(f"Licences of {shortened(name)}", Mark.EXACT, columns, rows, words)
     return join(
@@ -113,7 +131,7 @@ def _picture(name: str, licences: tuple[Licence, ...]) -> Markup | None:
     )
 
 
-def _licence(row: Licence, documents: int) -> list[Child]:
+def _licence(row: Licence, documents: int, rate: Rate | None) -> list[Child]:
     return [
         shortened(row.source),
         element("strong", row.licence) if row.is_unknown else shortened(row.licence),
@@ -121,7 +139,18 @@ def _licence(row: Licence, documents: int) -> list[Child]:
         grouped(row.documents),
         share(row.documents, documents),
         grouped(row.characters),
+        *([] if rate is None else [rate.tokens(row.characters)]),
     ]
+
+
+def _withdrawn(report: Report) -> Markup:
+    """Return how many documents went because a list of withdrawn ones names them."""
+    drops = [drop for flow in all_flows(report) for step in flow.steps for drop in step.drops]
+    gone = sum(drop.documents for drop in drops if WITHDRAWS in drop.transform)
+    applied = any(WITHDRAWS in str(step["transform"]) for s in report.stages for step in s.operation.get("steps", ()))
+    if not applied:
+        return element("p", "Withdrawn: no list of documents to be taken out was applied.", class_="note")
+    return element("p", f"Withdrawn: {counted(gone, 'document')} of a list went out.", class_="note")
 
 
 def _optouts(name: str, optouts: tuple[OptOut, ...]) -> Markup | None:
