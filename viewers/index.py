@@ -23,12 +23,14 @@ from curate.store import MissingError, Store, StoreError
 from curate.upkeep.status import RunStatus, status_of
 from mixtures.errors import PlanError
 from viewers.checks import check_report
+from viewers.finder import said
 from viewers.frame import document, write_whole
 from viewers.loading import load_report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
 from viewers.report_data import FILE, about, failed_checks, read_report_json
+from viewers.scripts import script
 from viewers.tables import Mark, code, left_out, table
 from viewers.visible import shortened
 
@@ -136,12 +138,14 @@ def render_index(shelves: Sequence[Shelf], folder: Path) -> str:
         element("h1", counted(number, "result")),
         element("p", f"From {counted(len(shelves), 'place')}: what each holds, and what failed.", class_="subtitle"),
     )
-    footer = "Made by curate from what the stores say of themselves. This file loads nothing and runs no script."
+    footer = "Made by curate from what the stores say of themselves. This file loads nothing; its own script sorts."
     return document(
         "Composition reports",
         header,
         element("main", *shown, class_="index"),
         element("footer", element("p", footer), class_="colophon"),
+        said(),
+        source=script(),
     )
 
 

@@ -50,9 +50,10 @@ def test_page_is_silent_asks_for_nothing_fits_and_is_accessible(
     browser: Browser, name: str, theme: Theme, width: int, request: pytest.FixtureRequest
 ) -> None:
     path: Path = request.getfixturevalue(name)
-    opened = browser.open(path, width, theme)
+    opened = browser.open(path, width, theme, at="#step-3" if name == "token_page" else "")
     assert opened.noise == []
     assert [url for url in opened.requests if not url.startswith("data:")] == [path.as_uri()]
+    opened.page.fill("#search", "documents")
     opened.evaluate(OPEN_ALL)
     assert opened.overflow <= 0
     heights = "[...document.querySelectorAll('.plot svg, .strips svg')].map(s => s.getBoundingClientRect().height)"

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from tests.viewers.parsed import parse
 from tests.viewers.stores import HOSTILE
-from viewers.markup import element, join, stylesheet, text
+from viewers.frame import POLICY, document, policy
+from viewers.markup import element, join, own_script, stylesheet, text
+from viewers.scripts import script
 from viewers.visible import HIDDEN, code_points, plain, shortened
 
 pieces = st.sampled_from([*HOSTILE, *"<>&'\"\x00\u202e"])
@@ -85,6 +87,20 @@ def test_element_that_could_act_is_refused(tag: str, attributes: dict[str, str])
 def test_stylesheet_that_could_load_or_end_is_refused(css: str) -> None:
     with pytest.raises(ValueError, match="style sheet"):
         stylesheet(css)
+
+
+@pytest.mark.parametrize("source", ["1</script>", "'<!--'", "</"])
+def test_script_that_could_end_or_hide_its_end_is_refused(source: str) -> None:
+    with pytest.raises(ValueError, match="no markup"):
+        own_script(source)
+
+
+def test_page_admits_its_own_script_by_hash_and_no_other() -> None:
+    told = policy("1")
+    assert told == f"{POLICY}; script-src 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s='"
+    assert policy("") == POLICY and "unsafe-eval" not in told and "http" not in told
+    assert "<script" not in document("t") and document("t", source=script()).count("<script>") == 1
+    assert script() == script() and "innerHTML" not in script() and "eval(" not in script()
 
 
 def test_join_separates_and_escapes() -> None:

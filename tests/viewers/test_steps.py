@@ -28,6 +28,7 @@ from tests.viewers.token_stores import SHELF
 from viewers.loading import load_report
 from viewers.reads import Reads, reads_of
 from viewers.report import render
+from viewers.visible import HIDDEN
 
 STEPS = 10_000
 ROWS = """steps => steps.flatMap(step => curate.explain(step).map((
@@ -147,6 +148,28 @@ def test_inspector_is_used_by_keyboard_and_has_addresses(browser: Browser, token
     page.click("#show-document")
     assert "No document with this id" in page.inner_text("#inspected") and opened.noise == []
     assert SHELF in page.inner_text("#table-steps-what-the-first-step-of-each-phase-reads")
+
+
+@pytest.mark.browser
+def test_inspector_shows_hostile_names_of_components_and_phases_as_text(browser: Browser, tmp_path: Path) -> None:
+    names = [*HOSTILE, "x" * 9_000, "\u0301" * 10_000, '=1+2,\n"quoted", a,b']
+    components = tuple(Component(name, "c" * 64, 640, 10) for name in names)
+    once = dict.fromkeys(names, 1)
+    segment = Segment(HOSTILE[0] + "\u202e", 1, once, once, len(names), len(names))
+    plan = Plan(1, len(names), Chunks(64), "t" * 64, 100, 0, components, (segment,))
+    borders = {at: ((0, f"{at:032x}"), (320, f"{at + 64:032x}")) for at in range(len(names))}
+    path = tmp_path / "page.html"
+    shown = replace(report(stage()), plan=plan, reads=Reads((), borders))
+    path.write_text(render(shown), "utf-8")
+    opened = browser.open(path, 320, at="#step-0")
+    assert opened.noise == [] and opened.overflow <= 0
+    text = opened.page.inner_text("#inspected")
+    assert opened.page.locator("#inspected tbody tr").count() == len(names) and "[U+202E]" in text
+    assert HIDDEN.search(text.replace("\r", "\0")) is None and len(text) < 20_000
+    assert opened.evaluate("document.scripts.length + document.images.length") == 1
+    found = opened.evaluate("curate.explain(0).map(row => [row.name, row.documents.length])")
+    assert [name for name, _ in found] == [plan.component_of(i).name for i in range(len(names))]
+    assert all(number == 1 for _, number in found)
 
 
 def panel(page: Path) -> Node:

@@ -21,7 +21,7 @@ function step(way) {
   visit(next.querySelector('h2'));
 }
 
-const KEYS = { '/': () => (byId('search') ?? byId('contents')).focus(), j: () => step(1), k: () => step(-1) };
+const KEYS = { '/': () => byId('search')?.focus(), j: () => step(1), k: () => step(-1) };
 
 document.addEventListener('keydown', event => {
   const typing = event.target.closest('input, textarea, select, [contenteditable]');
