@@ -1,7 +1,7 @@
 """What a result says about benchmarks in it: configurations from manifests, counts from statistics.
 
-Counts are by verdict and source. A ledger's evidence names benchmark and item of each document; statistics do not, so
-with several benchmarks in one step the numbers of each are not known here.
+Counts are by verdict and source, and, from the third version of `Decontaminate` on, by benchmark and item: statistics
+have what the evidence of each document names.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def guards_of(report: Report) -> list[Guard]:
 
 
 def is_guard(transform: str) -> bool:
-    """Return whether this name of a transform, as a ledger has it, is that of a `Decontaminate`, in a branch or not."""
-    return transform.rpartition("/")[2] == TRANSFORM
+    """Return whether a name in a ledger is that of a `Decontaminate`, in a branch or not, the first or a later one."""
+    return transform.rpartition("/")[2].partition("#")[0] == TRANSFORM
 
 
 def _within(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -97,6 +97,35 @@ def hits_of(stage: StageView) -> list[Hits]:
                 dropped, characters = sum(d.documents for d in drops), sum(d.characters for d in drops)
                 found.append(Hits(stage, source, verdict, dropped, characters, sum(e.documents for e in edits), left))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsFound:
+    """What a stage found of a benchmark: how many of its items and in how many documents, by verdict, and where."""
+
+    benchmark: str
+    items: Mapping[str, int]
+    documents: Mapping[str, int]
+    sources: Mapping[str, int]
+    """Source → documents with an item of it; a document counts for each verdict."""
+
+
+def items_found(stage: StageView) -> list[ItemsFound]:
+    """Return what `stage` found of each benchmark, by name: dropped, cut, tagged, masked or left."""
+    merged: dict[str, tuple[dict[str, set[str]], dict[str, int], dict[str, int]]] = {}
+    for step in stage.statistics.get("steps", {}).values():
+        for benchmark, found in step.get("found", {}).items():
+            items, documents, sources = merged.setdefault(benchmark, ({}, {}, {}))
+            for verdict, numbers in found.get("items", {}).items():
+                items.setdefault(verdict, set()).update(numbers)
+            for verdict, where in found.get("documents", {}).items():
+                for source, count in where.items():
+                    documents[verdict] = documents.get(verdict, 0) + count
+                    sources[source] = sources.get(source, 0) + count
+    return [
+        ItemsFound(name, {verdict: len(numbers) for verdict, numbers in items.items()}, documents, sources)
+        for name, (items, documents, sources) in sorted(merged.items())
+    ]
 
 
 def checked_documents(stage: StageView) -> dict[str, int]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from curate.accounting.blame import blaming
+from curate.accounting.found_items import count_items
 from curate.accounting.ledger import LEDGER
 from curate.accounting.measures import Coded, Integers, Measures, coded, combined, measure
 from curate.accounting.rules import count_near, count_overlap
@@ -201,7 +202,8 @@ class _Flow:
 
     def count(self, statistics: Statistics) -> None:
         """Add this batch to the funnel of the step, per source."""
-        node = statistics.setdefault(f"{self.index:02d}", {"name": self.name, "sources": {}})["sources"]
+        step = statistics.setdefault(f"{self.index:02d}", {"name": self.name, "sources": {}})
+        node = step["sources"]
         source = coded(self.batch.column("source"))
         stays = source.take(self.kept)
         counted = {
@@ -218,7 +220,16 @@ class _Flow:
                 add(node.setdefault(name, {}), [what], amounts[place])
         self._count_dropped(node, source)
         self._count_edits(node, source)
-        count_near(node, source.take(self._positions(self.outcome.near, "near")), self.outcome.near)
+        near = self._positions(self.outcome.near, "near")
+        count_near(node, source.take(near), self.outcome.near)
+        stay = self._edits_that_stay()
+        for rows, places in (
+            (self.outcome.dropped, self.dropped),
+            (self.outcome.edits.take(pa.array(stay)), self.edited[stay]),
+            (self.outcome.near, near),
+        ):
+            if rows.num_rows:
+                count_items(step, self.batch.column("source"), rows, places)
         count_overlap(node, source.take(self.dropped), self.outcome.dropped)
 
     def _count_dropped(self, node: Statistics, source: Coded) -> None:

@@ -190,7 +190,7 @@ def found_in_run(stages: Iterable[Dataset], decontaminate: Decontaminate) -> Aud
         for batch in dataset.ledger():
             for row in batch.select(["id", "kind", "source", "transform", "evidence"]).to_pylist():
                 result.documents[row["source"]] += row["kind"] == "dropped"
-                if row["transform"].rpartition("/")[2] == name and row["evidence"]:
+                if row["transform"].rpartition("/")[2].partition("#")[0] == name and row["evidence"]:
                     _add_evidence(result, row["id"], row["source"], row["evidence"])
         _add_tagged(result, dataset)
     return result

@@ -44,6 +44,12 @@ def test_contaminated_documents_go_with_their_item_in_the_ledger(
     near = [row for row in result.outputs["clean"].samples() if row["kind"] == "near miss"]
     assert [row["reason"] for row in near] == ["contamination: quotation"]
     (step,) = result.outputs["clean"].statistics["steps"].values()
+    assert step["found"] == {
+        "made-up": {
+            "documents": {"leak": {"s": 2}, "quotation": {"s": 1}},
+            "items": {"leak": {"0": 1, "1": 1}, "quotation": {"7": 1}},
+        }
+    }
     assert step["sources"]["s"]["near"] == {"Decontaminate": {"contamination: quotation": {"documents": 1}}}
     assert verify(tmp_path / "store").ok
 

@@ -98,6 +98,23 @@ def test_quotations_that_stay_are_counted_and_shown_with_contamination(version: 
     assert "quotation" not in root.one("section", id="samples").text
 
 
+def test_items_found_are_counted_by_benchmark_and_split() -> None:
+    view = guarded(3)
+    found = {
+        "arc/test": {
+            "documents": {"leak": {"web 1": 3, "web 2": 1}, "quotation": {"web 1": 2}},
+            "items": {"leak": {"0": 2, "7": 2}, "quotation": {"9": 2}},
+        },
+        "mine": {"documents": {"variant": {"web 2": 1}}, "items": {"variant": {"3": 1}}},
+    }
+    view.statistics["steps"]["00"]["found"] = found
+    (rows,) = [rows for name, rows in shown(drawn(view), "contamination").items() if name.startswith("Items found by")]
+    assert rows[1:] == [
+        ["arc/test", "not recorded", "2", "0", "1", "6", "web 1 5, web 2 1"],
+        ["mine", "not recorded", "0", "1", "0", "1", "web 2 1"],
+    ]
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -9,7 +9,15 @@ from curate.accounting.samples import PER_REASON
 from transforms.contamination import VERDICTS
 from transforms.exact_numbers import decimal_text, exact
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
-from viewers.contamination import Guard, checked_documents, guards_of, hits_of, is_guard, unchecked_sources
+from viewers.contamination import (
+    Guard,
+    checked_documents,
+    guards_of,
+    hits_of,
+    is_guard,
+    items_found,
+    unchecked_sources,
+)
 from viewers.finding_card import finding_card
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
@@ -20,10 +28,13 @@ from viewers.settings import decimal_of
 from viewers.tables import Mark, code, left_out, mark, table
 from viewers.visible import shortened
 
+SOURCES = 8
+"""Sources that are named for a benchmark, those with most documents."""
 ACTIONS = {
     "drop": "the document goes",
     "cut": "the words of the item are cut out",
     "tag": "the document stays, with a tag",
+    "mask": "the document stays, and the places of the item are no targets of training",
 }
 
 
@@ -55,6 +66,7 @@ def contamination(report: Report) -> Panel:
                 *(_rule(guard) for guard in guards[:ROWS]),
                 _benchmarks(guards),
                 *(_found(stage, guards) for stage in stages[:ROWS]),
+                *(_items(stage, guards) for stage in stages[:ROWS]),
                 _unchecked(report, guards),
                 _samples(report, stages),
             ]
@@ -73,7 +85,7 @@ def _rule(guard: Guard) -> Markup:
         f"{ACTIONS.get(fields['action'], shortened(str(fields['action'])))}. A leak has the words as they are, a "
         "variant other numbers or names, a quotation is text that the benchmark itself has from elsewhere."
     )
-    if fields["action"] != "tag" and (others := [v for v in VERDICTS if v not in fields["verdicts"]]):
+    if fields["action"] not in ("tag", "mask") and (others := [v for v in VERDICTS if v not in fields["verdicts"]]):
         counted_too = "are counted as left" if guard.counts_left else "are not counted"
         sentence += f" Documents with nothing but a {' or '.join(others)} stay and {counted_too}."
     return element("p", sentence)
@@ -126,6 +138,26 @@ def _found(stage: StageView, guards: list[Guard]) -> Markup:
     columns = ("Source", "Verdict", "Documents dropped", "Characters dropped", "Documents cut", "Documents left")
     built = table(f"Found in {stage.title}", Mark.EXACT, columns, rows, frozenset({"Verdict"}))
     return join([element("p", looked), built, left_out(len(found) - len(rows), "rows")])
+
+
+def _items(stage: StageView, guards: list[Guard]) -> Markup:
+    """Return the table of items found, by benchmark and split."""
+    found = items_found(stage)
+    if not found:
+        return join([])
+    known = {name: n["items"] for guard in guards if guard.stage is stage for name, n in guard.protection.items()}
+    rows: list[list[Child]] = []
+    for mine in found[:ROWS]:
+        where = sorted(mine.sources.items(), key=lambda pair: (-pair[1], pair[0]))
+        shown = ", ".join(f"{shortened(source)} {grouped(count)}" for source, count in where[:SOURCES])
+        numbers = [grouped(mine.items.get(verdict, 0)) for verdict in VERDICTS]
+        documents = grouped(sum(mine.documents.values()))
+        items = grouped(known[mine.benchmark]) if mine.benchmark in known else "not recorded"
+        rows.append([shortened(mine.benchmark), items, *numbers, documents, shown])
+    columns = ("Benchmark", "Items", *(f"Found as {verdict}" for verdict in VERDICTS), "Documents", "Sources")
+    built = table(f"Items found by {stage.title}", Mark.EXACT, columns, rows, frozenset({"Items", "Sources"}))
+    note = "Dropped, cut, tagged, masked or left; a document counts once for each verdict on it."
+    return join([built, left_out(len(found) - len(rows), "benchmarks"), element("p", note, class_="note")])
 
 
 def _unchecked(report: Report, guards: list[Guard]) -> Markup:
