@@ -16,6 +16,7 @@ a benchmark go; a part is held out; a tokenizer is trained on the rest, and a mi
 """
 
 from curate import (
+    Datasheet,
     Outputs,
     decontaminate,
     deduplicate,
@@ -116,4 +117,10 @@ def demo(data: str = "demo-data") -> Outputs:
         documents=documents,
         validation=tokenize(valid, tokenizer, by="source", name="tokenize valid"),
         batches=[(0, 64)],
+        datasheet=Datasheet(
+            purpose="To show in a few minutes what curate does, from raw files to batches of training.",
+            creators="The makers of curate, of texts that others published",
+            avoid="Training a model that anyone relies on: it is far too small, and of a few sources only.",
+            gaps=("Of the archives many pages are decades old.", "Of most of the languages there is one paragraph."),
+        ),
     )

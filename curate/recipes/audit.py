@@ -121,6 +121,8 @@ def _columns(path: Path, text: str | None) -> tuple[tuple[tuple[str, str], ...],
 
 
 def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 

@@ -102,9 +102,11 @@ def test_look_into_finds_columns_by_name_then_by_size(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", Text=["x"], URL=["u"], LANG=["en"])
     write(tmp_path / "b.parquet", label=["x"], prose=["much longer than a label" * 9], n=[1])
     write(tmp_path / "c.parquet", text=["x"], content=["y" * 100])
+    pq.write_table(pa.table({"text": pa.array(["x", "x"]).dictionary_encode()}), tmp_path / "d.parquet")
     found = {file.path: dict(file.columns) for files in look_into(tmp_path).sources.values() for file in files}
     assert found["a.parquet"] == {"text": "Text", "url": "URL", "language": "LANG"}
     assert found["b.parquet"] == {"text": "prose"} and found["c.parquet"] == {"text": "text"}
+    assert found["d.parquet"] == {"text": "text"}
     chosen = look_into(tmp_path, "content")
     assert [file.path for files in chosen.sources.values() for file in files] == ["c.parquet"]
     assert chosen.left_out["b.parquet"] == "no column 'content' of texts"

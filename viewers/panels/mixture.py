@@ -153,7 +153,7 @@ def _by_column(plan: Plan, column: str, values: Mapping[str, str]) -> Markup:
         for value, (sequences, tokens, available) in ((value, sums[value]) for value in order[:LONG_ROWS])
     ]
     name = shortened(column)
-    columns = (name[:1].upper() + name[1:], "Drawn", "Sequences", "Tokens read", "Tokens available", "Epochs")
+    columns = (name, "Drawn", "Sequences", "Tokens read", "Tokens available", "Epochs")
     return join(
         [table(f"Drawn by {name}", Mark.EXACT, columns, rows), left_out(max(len(order) - LONG_ROWS, 0), "values")]
     )

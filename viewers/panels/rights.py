@@ -61,15 +61,7 @@ def _output(name: str, stage: StageView, order: Sequence[str], rate: Rate | None
         return element("p", f"{shortened(name)} holds no documents.", class_="note")
     documents = sum(row.documents for row in found.licences)
     rows = [_licence(row, documents, rate) for row in found.licences[:ROWS]]
-    columns = (
-        "Source",
-        "Licence",
-        "Who says so",
-        "Documents",
-        "of all",
-        "Characters",
-        *([] if rate is None else [TOKENS]),
-    )
+    columns = (*COLUMNS, *([] if rate is None else [TOKENS]))
     words = frozenset({"Licence", "Who says so"})
     built = table(f"Licences of {shortened(name)}", Mark.EXACT, columns, rows, words)
     return join(

@@ -7,6 +7,7 @@ estimated: their characters times the tokens per character of the token caches.
 from __future__ import annotations
 
 from viewers.budget import ROWS
+from viewers.estimates import Rate
 from viewers.flows import all_flows
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
@@ -22,16 +23,15 @@ def taken(report: Report) -> Markup | None:
         return None
     ordered = sorted(sums.items(), key=lambda item: (-item[1][1], -item[1][0], item[0]))
     whole = sum(characters for _, characters in sums.values())
-    tokens = sum(cell.description.tokens for cell in report.cells)
-    of_characters = sum(cell.characters for cell in report.cells)
+    rate = Rate.of(report)
     rows: list[list[Child]] = []
     for (kind, reason, transform), (documents, characters) in ordered[:ROWS]:
-        estimate = f"≈ {grouped(characters * tokens // of_characters)}" if of_characters else "–"
+        estimate = "–" if rate is None else rate.tokens(characters)
         cells = [grouped(documents), grouped(characters), share(characters, whole), estimate]
         rows.append([shortened(reason), shortened(transform), kind, *cells])
     columns = ("Reason", "Transform", "What goes", "Documents", "Characters", "of all that go", "Tokens, estimated")
     built = table("What takes most away", Mark.EXACT, columns, rows, frozenset({"Transform", "What goes"}))
-    return join([built, _note(of_characters), left_out(len(ordered) - len(rows), "reasons")])
+    return join([built, _note(rate), left_out(len(ordered) - len(rows), "reasons")])
 
 
 def _sums(report: Report) -> dict[tuple[str, str, str], tuple[int, int]]:
@@ -51,8 +51,8 @@ def _sums(report: Report) -> dict[tuple[str, str, str], tuple[int, int]]:
     return sums
 
 
-def _note(of_characters: int) -> Markup | None:
-    if not of_characters:
+def _note(rate: Rate | None) -> Markup | None:
+    if rate is None:
         return None
     sentence = "Tokens: characters times tokens per character of the token caches, for what goes is never tokenized "
     return element("p", sentence, mark(Mark.SKETCHED), class_="note")
