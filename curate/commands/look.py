@@ -6,6 +6,7 @@ Text from the web is hostile to terminals too: control characters are shown as e
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -20,6 +21,7 @@ from curate.datasets import Dataset
 from curate.inputs.files import FileUnit
 from curate.readers.chunks import build_rows
 from curate.readers.events import End, Gap, Read, Refused, Structural
+from curate.readers.forms import TarForm
 from curate.readers.open import read_records
 from curate.readers.reader import Reader, declared_columns
 from curate.receipts import committed_folders, read_manifest
@@ -32,6 +34,21 @@ SHOWN: Final = 800
 """Code points of a value that are shown."""
 
 CONTROLS: Final = {*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F} - {10}
+
+_DERIVED: Final = re.compile(r"\.(?:wet|wat)\b")  # text and metadata of archives, named as in a.warc.wet.gz
+_KINDS: Final = {
+    ".wet": "wet",
+    ".wat": "wat",
+    ".tar": "tar",
+    ".tgz": "tar",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".htm": "html",
+    ".xml": "mediawiki",
+    ".epub": "epub",
+    ".pdf": "pdf",
+}
 
 
 def visible(text: str, limit: int = SHOWN) -> str:
@@ -56,7 +73,7 @@ def look(place: Path | Store, count: int = 3) -> Iterator[str]:
         yield from _look_store(Store(path.resolve()), count)
     elif not path.is_file():
         raise ConfigurationError(f"{path} is not there: give a file, a store, or a dataset in a store")
-    elif ".warc" in path.name or ".arc" in path.name:
+    elif (".warc" in path.name or ".arc" in path.name) and not _DERIVED.search(path.name.lower()):
         yield from _look_archive(path, count)
     elif path.name.endswith(".parquet"):
         yield from _look_parquet(path, count)
@@ -123,10 +140,18 @@ def _look_parquet(path: Path, count: int) -> Iterator[str]:
             yield from _entry(f"row {number}", batch.to_pylist()[0])
 
 
+def _reader_of(path: Path) -> Reader:
+    """Return a reader for a file, by its name."""
+    name = path.name.lower()
+    kind = next((kind for ending, kind in _KINDS.items() if ending in name), "text")
+    form = TarForm("text") if kind == "tar" else None
+    columns = declared_columns(None, "text") if kind in ("jsonl", "csv") else ()
+    return Reader(kind, path.parent, path.name, "look", columns, form=form)
+
+
 def _look_lines(path: Path, count: int) -> Iterator[str]:
-    kind = "jsonl" if ".jsonl" in path.name or ".json" in path.name else "files"
-    reader = Reader(kind, path.parent, path.name, "look", declared_columns(None, "text"))
-    for event in islice((e for e in _events(path, reader) if not isinstance(e, End)), count):
+    reader = _reader_of(path)
+    for event in islice((e for e in _events(path, reader) if not isinstance(e, (End, Structural))), count):
         if isinstance(event, Read):
             yield from _entry(f"record at {event.place} byte {event.offset:,}", event.values)
         elif isinstance(event, (Refused, Gap)):

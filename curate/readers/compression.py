@@ -262,7 +262,11 @@ class Stored:
                     self._stop(began if empty else self.taken - len(pending), "damaged compression", codec.name)
                     return
                 if not (piece.content or piece.used or piece.ended):
-                    self._stop(self.taken, "truncated", f"the member that begins at byte {began} does not end")
+                    self._stop(
+                        began if empty else self.taken,
+                        "truncated",
+                        f"the member that begins at byte {began} does not end",
+                    )
                     return
             pending = member.rest + pending
 

@@ -116,6 +116,8 @@ def _parsed(text: str) -> int | None:
 
 def mend(text: str) -> tuple[str, int]:
     """Return `text` with lone surrogates, which no UTF-8 can hold, replaced by U+FFFD, and how many there were."""
+    if text.isascii():
+        return text, 0
     try:
         text.encode()
     except UnicodeEncodeError:
