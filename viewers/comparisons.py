@@ -35,8 +35,8 @@ def reasons_of(stage: StageView) -> tuple[str, ...]:
 def describe(stage: StageView) -> str:
     """Return in words what is compared and who stays."""
     fields, kind = _fields(stage), stage.operation.get("operation")
-    prefer = " then ".join(fields.get("prefer", []))
-    stays = f"Who stays: by {prefer or 'text digest'} (“-” for larger first), then digest of the text, then id."
+    rules = [*map(_preferred, fields.get("prefer", [])), "the lowest digest of the text", "the lowest id"]
+    stays = f"Of two that are alike stays the one with {', then '.join(rules)}."
     if fields.get("against"):
         stays += " Documents of an earlier dataset come before all, and always stay."
     if kind == "deduplicate semantically":
@@ -47,6 +47,15 @@ def describe(stage: StageView) -> str:
     if kind == "cut repeats":
         return f"{_parts(fields)} {stays}"
     return f"{_texts(fields)} {stays}"
+
+
+def _preferred(rule: str) -> str:
+    """Return in words by what one document is preferred to another: "the earlier source", "the larger length"."""
+    if rule.removeprefix("-") == "length":
+        return "the longer text" if rule.startswith("-") else "the shorter text"
+    if rule.removeprefix("-") == "source":
+        return f"the source that was named {'later' if rule.startswith('-') else 'earlier'}"
+    return f"the {'larger' if rule.startswith('-') else 'smaller'} {shortened(rule.removeprefix('-'), 60)}"
 
 
 def _fields(stage: StageView) -> Mapping[str, Any]:

@@ -21,8 +21,10 @@ from curate.run import Result
 from curate.store import Store
 from tests.curate.corpus import run_on, write_lines
 from tests.viewers.parsed import Node, number, parse
+from tests.viewers.stores import stage
 from transforms.minhash import MinHash
 from transforms.templates import TemplateRule
+from viewers.comparisons import describe
 from viewers.loading import load_report
 from viewers.panels.duplicates import duplicates
 
@@ -67,6 +69,15 @@ def test_panel_says_of_each_stage_what_it_compares(panel: Node) -> None:
         "Every paragraph that stands more than 3 times is cut, the first too.",
     ):
         assert told in panel.text
+
+
+def test_rules_of_who_stays_are_told_in_words() -> None:
+    fields = {"prefer": ["source", "-length", "quality"], "method": None}
+    told = describe(stage(manifest={"operation": {"operation": "deduplicate", "fields": fields}}))
+    assert told.endswith(
+        "Of two that are alike stays the one with the source that was named earlier, then the longer text, then the "
+        "smaller quality, then the lowest digest of the text, then the lowest id."
+    )
 
 
 def test_panel_has_the_numbers_of_the_statistics(result: Result, panel: Node) -> None:
