@@ -11,26 +11,33 @@ from mixtures.packing import Packing
 from mixtures.plan import Component, Plan, Segment, Validation
 from mixtures.quotas import AtMost
 from mixtures.sequences import Chunks, Packed
+from mixtures.weightings import Blend, ByTag, ByTokens, FromTable, Patched, UniMax
 
 __all__ = [
     "AtMost",
     "Batch",
+    "Blend",
     "ByColumn",
+    "ByTag",
+    "ByTokens",
     "Cache",
     "Chunks",
     "Component",
     "Explanation",
     "FillInTheMiddle",
+    "FromTable",
     "Loader",
     "Location",
     "Mixture",
     "Packed",
     "Packing",
+    "Patched",
     "Phase",
     "Place",
     "Plan",
     "PlanError",
     "Segment",
+    "UniMax",
     "Validation",
     "explain",
     "locate",

@@ -45,7 +45,7 @@ class ByColumn:
         }
         object.__setattr__(self, "factors", MappingProxyType(given))
 
-    def weights_of(self, tokens: Mapping[str, int], phase: str) -> dict[str, Fraction]:
+    def weights_of(self, tokens: Mapping[str, int], phase: str, length: int) -> dict[str, Fraction]:
         """Return the exact weight of each cell of `tokens`, cell → size.
 
         Raises:

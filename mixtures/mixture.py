@@ -13,23 +13,24 @@ components are given does not matter. Cost: that of the counts (`mixtures.quotas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from curate.configuration import ConfigurationError
+from curate.configuration import ConfigurationError, describe
 from mixtures.batch_digest import batch_digest
-from mixtures.by_column import ByColumn
 from mixtures.cache import Cache
 from mixtures.cache_checks import check_caches, check_validation
 from mixtures.continuation import joined, require_past
+from mixtures.differences import Difference, differences
 from mixtures.fill_in_the_middle import FillInTheMiddle
 from mixtures.packings import packings_of
 from mixtures.plan import Component, Plan, Segment, Validation
 from mixtures.quotas import RARE, AtMost, Rare, Request, draw_counts
 from mixtures.sequences import Chunks, Sequences
+from mixtures.weightings import Blend, Weighting, Weights, listed, mapped, shown, with_minimum
 from mixtures.weights import Number, exact, integer_ratio, whole
 
 NOTHING: Mapping[str, Cache] = MappingProxyType({})
@@ -40,14 +41,16 @@ class Phase:
     """A stretch of training with fixed weights.
 
     `tokens` is its length, padding included. `weights` are relative, by component; `others` is the weight of each
-    component that they do not name: without it, not naming one is an error, `others=0` leaves them out. `ByColumn`
-    weights all components by their sizes and by the columns that cells were made of.
+    component that they do not name: without it, not naming one is an error, `others=0` leaves them out. Or they follow
+    from sizes, a table or other weights (`ByColumn`, `ByTokens`, `UniMax`, `FromTable`, `Blend`, `Patched`). `minimum`
+    is a least share of the phase by component, "1/20" a twentieth, for which the others give way.
     """
 
     name: str
     tokens: Number
-    weights: Mapping[str, Number] | ByColumn
+    weights: Weights
     others: Number | None = None
+    minimum: Mapping[str, Number] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check what can be checked without caches.
@@ -58,9 +61,12 @@ class Phase:
         if not self.name:
             raise ConfigurationError("a phase needs a name")
         whole(self.tokens, f"phase {self.name!r}: tokens")
-        if isinstance(self.weights, ByColumn):
+        for name, share in self.minimum.items():
+            exact(share, f"phase {self.name!r}: the minimum of {name!r}")
+        if isinstance(self.weights, Weighting):
             if self.others is not None:
-                raise ConfigurationError(f"phase {self.name!r}: ByColumn weights all components: leave others= out")
+                kind = type(self.weights).__name__
+                raise ConfigurationError(f"phase {self.name!r}: {kind} weights all components: leave others= out")
             return
         for name, weight in self.weights.items():
             exact(weight, f"phase {self.name!r}: the weight of {name!r}")
@@ -73,25 +79,12 @@ class Phase:
         Raises:
             ConfigurationError: a component is unknown or has no weight, or no weight is positive.
         """
-        if isinstance(self.weights, ByColumn):
-            return self.weights.weights_of(tokens, self.name)
-        names = list(tokens)
-        unknown = sorted(set(self.weights) - set(names))
-        if unknown:
-            raise ConfigurationError(
-                f"phase {self.name!r} weights {_listed(unknown)}, but the components are {_listed(names)}"
-            )
-        missing = [name for name in names if name not in self.weights]
-        if missing and self.others is None:
-            raise ConfigurationError(
-                f"phase {self.name!r} says nothing about {_listed(missing)}: give weights, or others=0 to leave "
-                "them out"
-            )
-        given = {name: self.weights.get(name, self.others) for name in names}
-        result = {name: exact(weight, name) for name, weight in given.items() if weight is not None}
-        if not any(result.values()):
-            raise ConfigurationError(f"phase {self.name!r} draws nothing: all its weights are 0")
-        return result
+        if isinstance(self.weights, Weighting):
+            found = self.weights.weights_of(tokens, self.name, whole(self.tokens, "tokens"))
+        else:
+            given = {name: self.weights.get(name, self.others) for name in tokens}
+            found = mapped(given, self.weights, tokens, f"phase {self.name!r}")
+        return with_minimum(found, self.minimum, self.name) if self.minimum else found
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -131,7 +124,8 @@ class Mixture:
             phases: one after the other, with different names.
             sequences: how token streams are cut: `Chunks`, or documents kept whole and `Packed`.
             repeats: the most that each component is repeated over all phases, or None.
-            rare: "refuse" or "round up" (to one sequence) a positive weight that would never be drawn in its phase.
+            rare: "refuse" or "round up" (to one sequence) a positive weight that would never be drawn in its phase, or
+                "merge:tail": all such together get their share, the greatest weights first.
             batch: sequences in a batch.
             seed: any integer; decides the order of sequences within components.
             views: component → how its documents are rearranged when they are read.
@@ -143,7 +137,7 @@ class Mixture:
         if not phases or len(set(names)) < len(names):
             raise ConfigurationError(f"Mixture(cells, Phase(…), …) needs phases with different names, got {names}")
         if rare not in RARE:
-            raise ConfigurationError(f'Mixture(rare) is "refuse" or "round up", got {rare!r}')
+            raise ConfigurationError(f'Mixture(rare) is "refuse", "round up" or "merge:tail", got {rare!r}')
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise ConfigurationError(f"Mixture(seed) is an integer, got {seed!r}")
         values = {"cells": cells, "phases": phases, "sequences": sequences, "repeats": repeats, "rare": rare}
@@ -193,6 +187,45 @@ class Mixture:
         plan = Plan(components=tuple(components.values()), segments=segments, **settings)
         return self._stopped(plan if past is None else joined(past, plan), 0 if past is None else past.steps)
 
+    def patch(self, phase: str, weights: Weights, others: Number | None = None) -> Mixture:
+        """Return this mixture with other weights in a phase.
+
+        Raises:
+            ConfigurationError: there is no such phase.
+        """
+        if phase not in (names := [old.name for old in self.phases]):
+            raise ConfigurationError(f"there is no phase {phase!r} to patch, only {listed(names)}")
+        new = [replace(old, weights=weights, others=others) if old.name == phase else old for old in self.phases]
+        return self._with(new)
+
+    def interpolate(self, other: Mixture, share: Number) -> Mixture:
+        """Return the mixture between this one and `other`: in each phase 1 - `share` of ours and `share` of theirs.
+
+        Raises:
+            ConfigurationError: their phases have other names or lengths.
+        """
+        ours, theirs = ([(phase.name, whole(phase.tokens, "tokens")) for phase in m.phases] for m in (self, other))
+        if ours != theirs:
+            raise ConfigurationError(f"mixtures are interpolated phase by phase, but {ours} ≠ {theirs}")
+        for phase in (*self.phases, *other.phases):
+            if phase.others:
+                raise ConfigurationError(f"phase {phase.name!r} has others={phase.others!r}: name all that is blended")
+        pairs = zip(self.phases, other.phases, strict=True)
+        return self._with([replace(a, weights=Blend(a.weights, b.weights, share), others=None) for a, b in pairs])
+
+    def _with(self, phases: Sequence[Phase]) -> Mixture:
+        names = ("sequences", "repeats", "rare", "batch", "seed", "views")
+        return Mixture(self.cells, *phases, **{name: getattr(self, name) for name in names})
+
+    def diff(self, other: Mixture) -> tuple[Difference, ...]:
+        """Return the fields in which this mixture and `other` differ, without their cells."""
+        return tuple(differences(self._fields(), other._fields()))
+
+    def _fields(self) -> dict[str, Any]:
+        names = ("sequences", "repeats", "rare", "batch", "seed", "views")
+        fields = {name: describe(getattr(self, name)) for name in names}
+        return {**fields, "phases": [{**_plain(describe(phase)), "name": phase.name} for phase in self.phases]}
+
     def files(self, plan: Plan, caches: Mapping[str, Cache]) -> Mapping[str, bytes]:
         """Return name → content of what is stored beside a plan of this mixture: the packings of its components."""
         return {f"packings/{packing.digest}": packing.to_bytes() for packing in packings_of(plan, caches).values()}
@@ -204,7 +237,7 @@ class Mixture:
     def _views(self, caches: Mapping[str, Cache]) -> Mapping[str, FillInTheMiddle]:
         for name, view in self.views.items():
             if name not in caches:
-                raise ConfigurationError(f"views rearrange {name!r}, but the components are {_listed(list(caches))}")
+                raise ConfigurationError(f"views rearrange {name!r}, but the components are {listed(list(caches))}")
             if max(view.sentinels) >= (vocabulary := caches[name].vocabulary):
                 raise ConfigurationError(
                     f"the view of {name!r} has the sentinels {view.sentinels}, but ids of the tokenizer end at "
@@ -216,9 +249,9 @@ class Mixture:
         return {name: self._component(name, cache) for name, cache in sorted(caches.items())}
 
     def _component(self, name: str, cache: Cache) -> Component:
+        if isinstance(self.sequences, Chunks):
+            return Component(name, cache.digest, cache.tokens, self.sequences.count(cache.tokens))
         packing = self.sequences.packing_of(cache)
-        if packing is None:
-            return Component(name, cache.digest, cache.tokens, -(-cache.tokens // self.sequences.length))
         return Component(name, cache.digest, cache.tokens, len(packing), packing.digest)
 
     def _segments(self, components: Mapping[str, Component], past: Plan | None) -> tuple[Segment, ...]:
@@ -230,6 +263,8 @@ class Mixture:
             for name, component in components.items():
                 caps[name] = max(0, self.repeats.draws(component.sequences) - drawn.get(name, 0))
         counts = draw_counts(requests, caps, self.rare)
+        for phase, request, count in zip(self.phases, requests, counts, strict=True):
+            _require_minimum(phase, request.length, count)
         return tuple(
             Segment(
                 phase=phase.name,
@@ -259,7 +294,7 @@ class Mixture:
             return [name for name, count in plan.draws(step).items() if count > caps[name]]
 
         if too_many := over(low + 1):
-            raise ConfigurationError(f"step {low} already exceeds {self.repeats}: of {_listed(too_many)}")
+            raise ConfigurationError(f"step {low} already exceeds {self.repeats}: of {listed(too_many)}")
         low, high = low + 1, plan.steps
         while low < high:
             middle = (low + high + 1) // 2
@@ -267,18 +302,30 @@ class Mixture:
         return plan if low == plan.steps else replace(plan.truncate(low), earlier=plan.earlier)
 
 
+def _plain(described: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a described object, without what wraps mappings and objects."""
+    return {
+        name: value.get("map", value) if isinstance(value, dict) else value
+        for name, value in described["fields"].items()
+    }
+
+
+def _require_minimum(phase: Phase, length: int, counts: Mapping[str, int]) -> None:
+    for name, share in phase.minimum.items():
+        least = int(exact(share, name) * length)
+        if counts.get(name, 0) < least:
+            raise ConfigurationError(
+                f"phase {phase.name!r} shall draw {name!r} at least {least:,} times, but caps leave "
+                f"{counts.get(name, 0):,}: lower minimum= or raise AtMost(epochs)"
+            )
+
+
 def _shown(phase: Phase) -> str:
-    if isinstance(phase.weights, ByColumn):
-        return str(phase.weights)
-    weights = ", ".join(f"{name} {weight}" for name, weight in phase.weights.items())
-    return weights if phase.others is None else f"{weights}, others {phase.others}".removeprefix(", ")
+    weights = shown(phase.weights) if phase.others is None else f"{shown(phase.weights)}, others {phase.others}"
+    least = "".join(f", at least {share} of {name}" for name, share in phase.minimum.items())
+    return f"{weights}{least}".removeprefix(", ")
 
 
 def _integers(weights: Mapping[str, Fraction]) -> dict[str, int]:
     integers = integer_ratio(list(weights.values()))
     return {name: weight for name, weight in zip(weights, integers, strict=True) if weight}
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:20])
-    return shown if len(names) <= 20 else f"{shown} and {len(names) - 20:,} more"

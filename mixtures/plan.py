@@ -189,6 +189,15 @@ class Plan:
         length = len(self) if step is None else step * self.batch
         return dict(zip(self._lookup.names, self._lookup.drawn(length), strict=True))
 
+    @property
+    def undrawn(self) -> dict[str, tuple[str, ...]]:
+        """Phase → components that it weights and, their shares being too small, never draws (`rare="merge:tail"`)."""
+        return {
+            segment.phase: tuple(name for name in segment.weights if name not in segment.counts)
+            for segment in self.segments
+            if segment.weights.keys() - segment.counts.keys()
+        }
+
     def tokens_read(self, step: int | None = None) -> dict[str, int]:
         """Return component → tokens read before `step` (by default: in the whole plan), padding not counted.
 
@@ -313,8 +322,8 @@ class Plan:
         passes, rest = divmod(draws, component.sequences)
         if isinstance(self.sequences, Packed):
             return passes * component.tokens + rest * component.tokens // component.sequences
-        tokens = passes * component.tokens + rest * self.sequences.length
-        short = component.sequences * self.sequences.length - component.tokens
+        size = min(component.tokens, component.sequences * self.sequences.length)
+        tokens, short = passes * size + rest * self.sequences.length, component.sequences * self.sequences.length - size
         if rest and short:
             order = Permutation(component.sequences, self.seed, component.name, passes)
             tokens -= short * (order.index(component.sequences - 1) < rest)

@@ -11,7 +11,9 @@ component left, it gets more of the scarce ones and phases that have others get 
 fulfils all caps is it an error.
 
 A positive weight whose count comes out as 0 is refused, or rounded up: these counts are fixed at 1 and the rest of the
-phase is shared anew, until there is none.
+phase is shared anew, until there is none. Or, in such a phase, all with a share below one sequence are merged to a
+tail, which is drawn as one component is and gives each of its draws to another member, greater weights first; members
+beyond the draws are not drawn.
 
 Invariants: counts of a phase add up to its length; none exceeds its cap; nothing depends on the order of components but
 ties, which go to the name that sorts first. Cost: phases × components for each component held at its cap.
@@ -28,10 +30,10 @@ from curate.configuration import ConfigurationError
 from mixtures.rounding import UNIT, round_table
 from mixtures.weights import Number, exact, integer_ratio
 
-Rare = Literal["refuse", "round up"]
+Rare = Literal["refuse", "round up", "merge:tail"]
 """What happens to a positive weight that would never be drawn."""
 
-RARE: Final = ("refuse", "round up")
+RARE: Final = ("refuse", "round up", "merge:tail")
 _NAMED: Final = 8  # names shown in an error
 
 
@@ -84,20 +86,26 @@ def draw_counts(requests: Sequence[Request], caps: Mapping[str, int], rare: Rare
     """
     names = sorted({name for request in requests for name, weight in request.weights.items() if weight})
     weights = [integer_ratio([request.weights.get(name, Fraction(0)) for name in names]) for request in requests]
-    fixed: set[tuple[int, int]] = set()
+    limits = [caps.get(name) for name in names]
+    rare_ones: set[tuple[int, int]] = set()
     while True:
-        counts = _counts(requests, names, weights, [caps.get(name) for name in names], fixed)
+        if rare == "merge:tail":
+            counts = _with_tails(requests, names, weights, limits, rare_ones)
+        else:
+            counts = _counts(requests, names, weights, limits, rare_ones)
         missing = {
             (row, column)
             for row, weights_of_row in enumerate(weights)
             for column, weight in enumerate(weights_of_row)
             if weight and not counts[row][column]
-        }
+        } - (rare_ones if rare == "merge:tail" else set())
         if not missing:
             return [{name: count for name, count in zip(names, row, strict=True) if count} for row in counts]
         if rare == "refuse":
             raise ConfigurationError(_never_drawn(requests, names, weights, missing))
-        fixed |= missing
+        rare_ones |= missing
+        if rare == "merge:tail":
+            rare_ones |= _below_one(requests, weights, {row for row, _ in missing})
 
 
 def _counts(
@@ -131,6 +139,48 @@ def _counts(
         if table.needs[row]:
             raise ConfigurationError(_short_of(requests[row], table.needs[row]))
     return [[count + ((row, column) in fixed) for column, count in enumerate(table.counts[row])] for row in rows]
+
+
+def _below_one(requests: Sequence[Request], weights: Sequence[Sequence[int]], rows: set[int]) -> set[tuple[int, int]]:
+    """Return what of `rows` has a share of less than one sequence."""
+    return {
+        (row, column)
+        for row in rows
+        for column, weight in enumerate(weights[row])
+        if 0 < requests[row].length * weight < sum(weights[row])
+    }
+
+
+def _with_tails(
+    requests: Sequence[Request],
+    names: Sequence[str],
+    weights: Sequence[Sequence[int]],
+    caps: Sequence[int | None],
+    merged: set[tuple[int, int]],
+) -> list[list[int]]:
+    """Return counts by phase and component; those `merged` in a row share what is drawn of their sum."""
+    rows, columns = range(len(requests)), range(len(names))
+    own = [[0 if (row, column) in merged else weights[row][column] for column in columns] for row in rows]
+    tails = [
+        [sum(weights[row][column] for at, column in merged if at == row) * (row == tail) for tail in rows]
+        for row in rows
+    ]
+    wide = [[*own[row], *tails[row]] for row in rows]
+    table = _counts(requests, [*names, *(f"the tail of {request.name}" for request in requests)], wide,
+                    [*caps, *(None for _ in rows)], set())  # fmt: skip
+    counts = [table[row][: len(names)] for row in rows]
+    for row in rows:
+        left = table[row][len(names) + row]
+        members = sorted((column for at, column in merged if at == row), key=lambda c: (-weights[row][c], names[c]))
+        while left:
+            taken = [sum(counts[at][column] for at in rows) for column in members]
+            free = [c for c, drawn in zip(members, taken, strict=True) if (cap := caps[c]) is None or drawn < cap]
+            if not free:
+                raise ConfigurationError(_short_of(requests[row], left))
+            for column in free[:left]:
+                counts[row][column] += 1
+            left -= min(left, len(free))
+    return counts
 
 
 def _shares(

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from curate.configuration import ConfigurationError
 from mixtures.cache import Cache
 from mixtures.packing import Packing, pack
+from mixtures.weights import Number, exact
 
 Spans = list[tuple[int, int]]
 """First tokens, and those after the last, of the pieces of a stream that make up a sequence."""
@@ -24,21 +26,44 @@ class Chunks:
 
     Chunk c of a stream of t tokens holds [c·length, min((c + 1)·length, t)): the last one may be shorter and is padded.
     Segment ids and positions start anew at each document border and at the beginning of a chunk.
+
+    With a `share` below 1 only so many of a component's chunks are read, the first ones, rounded up: simulated
+    epoching. A small run then repeats what it reads as often as the large run that it stands for. Documents lie in a
+    cache in the order of a keyed digest, so the first chunks are a sample. See `simulating`.
     """
 
     length: int
+    share: Number = 1
 
     def __post_init__(self) -> None:
-        """Check the length.
+        """Check both.
 
         Raises:
-            ConfigurationError: `length` is not an integer of at least 2 (one token predicts nothing).
+            ConfigurationError: `length` is not an integer of at least 2 (one token predicts nothing), or `share` is not
+                above 0 and at most 1.
         """
         _require_length("Chunks", self.length)
+        if not 0 < (share := exact(self.share, "Chunks(share)")) <= 1:
+            raise ConfigurationError(f"Chunks(share) is above 0 and at most 1, got {self.share!r}")
+        object.__setattr__(self, "share", 1 if share == 1 else share)
+
+    @classmethod
+    def simulating(cls, length: int, tokens: Number, target: Number) -> Chunks:
+        """Return chunks for a run of `tokens` tokens that has the epochs of one of `target` tokens.
+
+        Raises:
+            ConfigurationError: `target` is less than `tokens`.
+        """
+        share = exact(tokens, "Chunks.simulating(tokens)") / (exact(target, "Chunks.simulating(target)") or 1)
+        return cls(length, share)
+
+    def __str__(self) -> str:
+        return f"Chunks({self.length})" if self.share == 1 else f"Chunks({self.length}, share={self.share})"
 
     def count(self, tokens: int) -> int:
-        """Return the number of sequences of a stream of `tokens` tokens."""
-        return -(-tokens // self.length)
+        """Return the number of sequences that are read of a stream of `tokens` tokens."""
+        chunks = -(-tokens // self.length)
+        return chunks if self.share == 1 else ceil(chunks * exact(self.share, "share"))
 
     def span(self, chunk: int, tokens: int) -> tuple[int, int]:
         """Return where chunk number `chunk` begins and ends in a stream of `tokens` tokens.
@@ -66,7 +91,8 @@ class Chunks:
 
     def to_json(self) -> dict[str, Any]:
         """Return what stands in a plan."""
-        return {"kind": "chunks", "length": self.length}
+        share = {} if self.share == 1 else {"share": str(self.share)}
+        return {"kind": "chunks", "length": self.length, **share}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +124,7 @@ class Packed:
             raise ValueError(f"where packed sequences of {tokens:,} tokens lie is in their packing, and none is given")
         return packing.spans(chunk)
 
-    def packing_of(self, cache: Cache) -> Packing | None:
+    def packing_of(self, cache: Cache) -> Packing:
         """Return how the documents of `cache` are packed."""
         return pack(cache.borders(0, cache.tokens), cache.tokens, self.length)
 
@@ -124,7 +150,7 @@ def sequences_from_json(value: Mapping[str, Any]) -> Sequences:
     if value.get("kind") not in kinds:
         known = " and ".join(f'"{kind}"' for kind in kinds)
         raise ValueError(f"sequences of kind {value.get('kind')!r} are unknown to this version, which has {known}")
-    return kinds[value["kind"]](value["length"])
+    return kinds[value["kind"]](**{name: field for name, field in value.items() if name != "kind"})
 
 
 def _require_length(name: str, length: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from mixtures.sequences import Chunks
+
 if TYPE_CHECKING:
     from mixtures.plan import Plan, Segment
 
@@ -22,6 +24,10 @@ def show_plan(plan: Plan) -> str:
     for at, segment in enumerate(plan.segments):
         lines.append(f"  {_segment(plan, segment, at)}")
     lines += [f"  agrees with plan {past.plan[:16]} up to step {past.steps:,}" for past in plan.earlier]
+    if isinstance(plan.sequences, Chunks) and plan.sequences.share != 1:
+        lines.append(f"  simulated epochs: {plan.sequences.share} of each component is read")
+    for phase, names in plan.undrawn.items():
+        lines.append(f"  {phase}: too rare to be drawn: {', '.join(names[:8])}{' …' if len(names) > 8 else ''}")
     if plan.validation:
         held = sum(validation.tokens for validation in plan.validation)
         lines.append(f"  validation: {', '.join(v.name for v in plan.validation)} ({count(held)} tokens)")

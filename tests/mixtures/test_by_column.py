@@ -15,7 +15,7 @@ CELLS = {"topic=sea/level=0": 100, "topic=sea/level=2": 300, "topic=law/old/leve
 
 
 def weights(cells: dict[str, int] = CELLS, **factors: Any) -> dict[str, Fraction]:
-    return ByColumn(**factors).weights_of(cells, "main")
+    return ByColumn(**factors).weights_of(cells, "main", 100)
 
 
 def test_weights_by_column_are_tokens_times_factors() -> None:
