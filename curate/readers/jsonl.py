@@ -83,15 +83,14 @@ def parse_json(content: bytes) -> Any:
         UnicodeDecodeError: it is not UTF-8.
         ValueError: "not JSON" (what Python says about it differs between its versions), or "nested too deep".
     """
-    found = _quickly(content)
-    if found is not None:
-        return found
-    text = content.decode("utf-8")
-    try:
-        value = _JSON.decode(text)
-    except (ValueError, RecursionError):
-        raise ValueError(TOO_DEEP if _nests_deep(content) else "not JSON") from None
-    if content.count(b"[") + content.count(b"{") > DEEPEST and _is_deep(value):
+    value = _quickly(content)
+    if value is None:
+        text = content.decode("utf-8")
+        try:
+            value = _JSON.decode(text)
+        except (ValueError, RecursionError):
+            raise ValueError(TOO_DEEP if _nests_deep(content) else "not JSON") from None
+    if _is_deep(value):
         raise ValueError(TOO_DEEP)
     return value
 
@@ -101,29 +100,32 @@ def _quickly(content: bytes) -> Any:
 
     It refuses some of what that takes (lone surrogates, long integers), and its fractions have lost their digits.
     """
-    if _orjson is None or content.count(b"[") + content.count(b"{") > DEEPEST:
+    if _orjson is None:
         return None
     try:
         value = _orjson.loads(content)
     except ValueError:
         return None
-    return None if _has_fractions(value) else value
+    return None if float in _types(value) else value
 
 
-def _has_fractions(value: Any) -> bool:
-    if isinstance(value, (dict, list)):
-        return any(map(_has_fractions, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, float)
+def _types(value: Any) -> set[type]:
+    """Return the types of all values in `value`, itself among them."""
+    found, level = {type(value)}, [value]
+    while level := [each for each in level if type(each) is dict or type(each) is list]:
+        level = [item for each in level for item in (each.values() if type(each) is dict else each)]
+        found.update(map(type, level))
+    return found
 
 
 def _is_deep(value: Any) -> bool:
     """Return whether containers are nested deeper than `DEEPEST` levels."""
     level, depth = [value], 0
-    while level := [each for each in level if isinstance(each, (dict, list))]:
+    while level := [each for each in level if type(each) is dict or type(each) is list]:
         depth += 1
         if depth > DEEPEST:
             return True
-        level = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
+        level = [item for each in level for item in (each.values() if type(each) is dict else each)]
     return False
 
 

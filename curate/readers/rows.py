@@ -5,6 +5,7 @@ Nothing that a row holds raises: a value of another type than declared stays in 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -24,6 +25,10 @@ _TIME: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?)?"
 )
+
+
+_PLAIN: Final = {str, int, bool, type(None)}
+_encode: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode  # as canonical_json
 
 
 class Number(str):
@@ -60,7 +65,8 @@ def row_event(value: Mapping[str, Any], reader: Reader, place: str, offset: int,
         return Refused(place, offset, length, "no text", f"no string in {dict(reader.columns)['text'].name!r}", key)
     values["extra"] = None
     if rest:
-        values["extra"], count = mend(canonical_json(canonical_value(rest)))
+        flat = _PLAIN.issuperset(map(type, rest.values()))
+        values["extra"], count = mend(_encode(rest) if flat else canonical_json(canonical_value(rest)))
         replaced += count
     return Read(place, offset, length, 0, key, values, replaced)
 
