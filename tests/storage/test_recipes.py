@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import zstandard
 
-from curate import Dataset, Outputs, read_files, read_jsonl, read_parquet
+from curate import Dataset, Outputs, read_code, read_csv, read_files, read_jsonl, read_parquet, read_tar, read_warc
 from curate.command_line import main
 from curate.configuration import ConfigurationError
 from curate.inputs.files import FileUnit, StatIndex, list_files, open_hashed, units_of
@@ -22,6 +23,9 @@ from curate.storage.objects import ObjectFiles
 from curate.store import Store, StoreError
 from curate.upkeep.verify import verify
 from tests.curate.corpus import texts, write_corpus
+from tests.curate.reading import gzipped
+from tests.curate.test_tar import tar
+from tests.curate.test_warc import page
 from tests.road import corpus as road_corpus
 from tests.road.corpus import road, write_raw
 from tests.storage.servers import BUCKET, KEY, SECRET, credentials, moto, proxied, rclone, store_at
@@ -139,6 +143,34 @@ def test_remote_file_that_changed_since_it_was_fingerprinted_is_an_error_that_na
     source.files.put("b.txt", b"c" * 3_000_000)
     with pytest.raises(InputError, match=r"s3://.*b\.txt has the blake3 "), open_hashed(unit) as file:
         file.read()
+
+
+def test_large_files_of_every_format_on_s3_are_read_in_parts_as_local_ones(endpoint: str, tmp_path: Path) -> None:
+    lines = b"".join(b'{"text":"%d"}\n' % n for n in range(200))
+    files = {
+        "a.jsonl": lines,
+        "b.jsonl.zst": b"".join(zstandard.compress(lines[i : i + 500]) for i in range(0, len(lines), 500)),
+        "c.warc.gz": b"".join(gzipped(page(number)) for number in range(9)),
+        "d.csv": b'text,n\n"a\nb",1\n',
+        "e.tar": tar({"x.txt": b"in a tar"}),
+        "f/g.py": b"x = 1",
+    }
+    source = source_at(endpoint, tmp_path, files)
+
+    def read(root: Path | Store) -> Outputs:
+        return Outputs(
+            lines=read_jsonl(root, "*.jsonl*", source="lines", unit_bytes=1000),
+            web=read_warc(root, "*.warc.gz", source="web", unit_bytes=1000),
+            table=read_csv(root, source="table"),
+            members=read_tar(root, source="members", kind="text"),
+            code=read_code(root, "f/*", source="code"),
+        )
+
+    remote, local = (
+        run(read(root), tmp_path / name, runner="local") for name, root in (("s", source), ("l", tmp_path / "up"))
+    )
+    assert remote.digest == local.digest
+    assert min(len(remote.outputs[name].shards()) for name in ("lines", "web")) > 2
 
 
 def test_parquet_source_on_s3_is_read_as_a_local_one(endpoint: str, tmp_path: Path) -> None:
