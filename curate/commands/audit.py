@@ -51,7 +51,9 @@ def audit_command(options: argparse.Namespace) -> int:
     benchmarks = [benchmark_of(given) for given in options.benchmark]
     with ExitStack() as opened, redirect_stdout(sys.stderr):
         room = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="curate-audit-")))
-        outputs = audit_recipe(audit, room / "files", licence=options.licence, benchmarks=benchmarks)
+        outputs = audit_recipe(
+            audit, room / "files", licence=options.licence, benchmarks=benchmarks, sample=options.sample
+        )
         result = run(
             outputs,
             options.store or room / "store",

@@ -14,7 +14,7 @@ ordinary run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -183,6 +183,7 @@ def audit_recipe(
     licence: str | None = None,
     benchmarks: Sequence[Benchmark] = (),
     model: Path | None = None,
+    sample: str | None = None,
 ) -> Outputs:
     """Return the recipe that looks at all of `audit`; `view` is a folder for links to its files.
 
@@ -192,6 +193,7 @@ def audit_recipe(
         licence: SPDX id of all files, where their columns do not say.
         benchmarks: benchmarks to look for.
         model: model of languages; None is the pinned one, if it is there.
+        sample: the share of documents that the run will look at, to be said; None is all.
     """
     told = model or (default_model() if default_model().is_file() else None)
     places = lay_out(audit, view)
@@ -202,7 +204,11 @@ def audit_recipe(
     outputs["without duplicates"] = deduplicate(*documents, method=MinHash(), name="without duplicates")
     for source, part in zip(audit.sources, documents, strict=True):
         outputs[f"after usual filters: {source}"] = part.apply(*steps, name=f"after usual filters: {source}")
-    return Outputs(datasheet=_sheet(audit, licence, benchmarks, told), **outputs)
+    sheet = _sheet(audit, licence, benchmarks, told)
+    if sample is not None:
+        said = f"All numbers are of a sample: a share of {sample} of the documents, chosen by digests of their ids."
+        sheet = replace(sheet, gaps=(said, *sheet.gaps))
+    return Outputs(datasheet=sheet, **outputs)
 
 
 def _read(source: str, place: Path, audit: Audit, licence: str | None) -> Dataset:

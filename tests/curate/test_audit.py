@@ -123,7 +123,8 @@ def test_audit_recipe_reads_each_source_with_its_own_columns(tmp_path: Path) -> 
     write(tmp_path / "in/b.parquet", body=["y"])
     audit = look_into(tmp_path / "in")
     assert list(audit.sources) == ["in (body)", "in (text, license)"]
-    outputs = audit_recipe(audit, tmp_path / "view", licence="CC0-1.0")
+    outputs = audit_recipe(audit, tmp_path / "view", licence="CC0-1.0", sample="0.1")
+    assert outputs.datasheet.gaps[0].startswith("All numbers are of a sample: a share of 0.1")
     assert "all of in (body)" in outputs.products and "without duplicates" in outputs.products
     assert any("CC0-1.0 was asserted" in gap for gap in outputs.datasheet.gaps)
 
