@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from curate import Dataset, Outputs, read_code, read_csv, read_files, read_jsonl, read_parquet, read_tar, read_warc
+from curate import Dataset, Outputs, read_code, read_csv, read_files, read_jsonl, read_parquet, read_tar, read_wet
 from curate.command_line import main
 from curate.configuration import ConfigurationError
 from curate.inputs.files import FileUnit, StatIndex, list_files, open_hashed, units_of
@@ -25,7 +25,7 @@ from curate.upkeep.verify import verify
 from tests.curate.corpus import texts, write_corpus
 from tests.curate.reading import gzipped
 from tests.curate.test_tar import tar
-from tests.curate.test_warc import page
+from tests.curate.test_warc import record
 from tests.road import corpus as road_corpus
 from tests.road.corpus import road, write_raw
 from tests.storage.servers import BUCKET, KEY, SECRET, credentials, moto, proxied, rclone, store_at
@@ -150,7 +150,7 @@ def test_large_files_of_every_format_on_s3_are_read_in_parts_as_local_ones(endpo
     files = {
         "a.jsonl": lines,
         "b.jsonl.zst": b"".join(zstandard.compress(lines[i : i + 500]) for i in range(0, len(lines), 500)),
-        "c.warc.gz": b"".join(gzipped(page(number)) for number in range(9)),
+        "c.wet.gz": b"".join(gzipped(record(n, b"a text", "conversion", "text/plain")) for n in range(9)),
         "d.csv": b'text,n\n"a\nb",1\n',
         "e.tar": tar({"x.txt": b"in a tar"}),
         "f/g.py": b"x = 1",
@@ -160,7 +160,7 @@ def test_large_files_of_every_format_on_s3_are_read_in_parts_as_local_ones(endpo
     def read(root: Path | Store) -> Outputs:
         return Outputs(
             lines=read_jsonl(root, "*.jsonl*", source="lines", unit_bytes=1000),
-            web=read_warc(root, "*.warc.gz", source="web", unit_bytes=1000),
+            web=read_wet(root, source="web", unit_bytes=500),
             table=read_csv(root, source="table"),
             members=read_tar(root, source="members", kind="text"),
             code=read_code(root, "f/*", source="code"),
