@@ -1,10 +1,14 @@
 """The command line: exit statuses, what is printed, and that errors say what to do."""
 
+import gzip
 import json
 
 import pytest
 
 from curate.command_line import main
+from tests.curate.test_archives import arc_record
+from tests.curate.test_tar import tar
+from tests.curate.test_warc import record
 
 RECIPE = '''
 from curate import Outputs, deduplicate, read_jsonl, recipe
@@ -140,6 +144,23 @@ def test_look_shows_texts_with_terminal_controls_as_escapes(place, capsys, path)
     printed = capsys.readouterr().out
     assert "a second text" in printed and "\\u001b[31mred\\u202e" in printed
     assert "\x1b" not in printed and "\u202e" not in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "shown"),
+    [
+        ("a.csv", b"text,n\nwords,1\n", "words"),
+        ("a.tar.gz", gzip.compress(tar({"x.txt": b"in a tar"}), mtime=0), "in a tar"),
+        ("a.warc.wet", record(1, b"some text", "conversion", "text/plain"), "some text"),
+        ("a.arc", arc_record("http://e.org/", b"HTTP/1.0 200 OK\r\n\r\n<p>a page of words</p>"), "a page of words"),
+        ("a.html", b"<p>markup", "<p>markup"),
+        ("notes", b"plain", "plain"),
+    ],
+)
+def test_look_shows_what_is_in_files_of_each_format(place, capsys, name, content, shown):
+    (place / name).write_bytes(content)
+    assert main(["look", name]) == 0
+    assert shown in capsys.readouterr().out
 
 
 def test_look_at_a_store_shows_what_was_dropped_and_why(place, capsys):
