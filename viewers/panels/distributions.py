@@ -57,7 +57,7 @@ def _lengths(name: str, stage: StageView) -> Iterator[Markup | None]:
         Bar(length_name(edge).removesuffix(" characters"), (Segment(bins[edge], "kept"),), share(bins[edge], total))
         for edge in shown
     ]
-    yield chart(f"Documents of {shortened(name)} by length in characters", bars, ())
+    yield chart(f"Lengths in characters: {shortened(name)}", bars, ())
     rows: list[list[Child]] = [[length_name(edge), grouped(bins[edge]), share(bins[edge], total)] for edge in shown]
     yield table(f"Lengths of {shortened(name)}", Mark.EXACT, ("Length", "Documents", "of all"), rows)
 
@@ -73,7 +73,7 @@ def _dates(name: str, stage: StageView) -> Iterator[Markup | None]:
     ordered = sorted(months)
     told = [(month, months[month]) for month in ordered[-MONTHS:]] + ([(NO_DATE, unknown)] if unknown else [])
     bars = [Bar(month, (Segment(documents, "kept"),), grouped(documents)) for month, documents in told]
-    yield chart(f"Documents of {shortened(name)} by month of crawling", bars, ())
+    yield chart(f"Months of crawling: {shortened(name)}", bars, ())
     rows: list[list[Child]] = [[month, grouped(n), share(n, rows_of_all)] for month, n in told]
     yield table(f"Months of crawling of {shortened(name)}", Mark.EXACT, ("Month", "Documents", "of all"), rows)
     yield left_out(max(len(ordered) - MONTHS, 0), "months")
