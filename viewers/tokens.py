@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from curate.caches.counting import count_used, named_longest
 from curate.caches.description import Description
 from curate.products import Caches
 
@@ -43,6 +44,16 @@ class CellView:
     def unknown(self) -> int:
         """Unknown tokens in it."""
         return self._count("unknown")
+
+    @property
+    def used(self) -> int | None:
+        """How many ids of the vocabulary stand in it; None where nobody counted."""
+        return count_used(dict(self.description.statistics))
+
+    @property
+    def longest(self) -> list[tuple[str, int]]:
+        """Id and tokens of its longest documents, the longest first."""
+        return named_longest(dict(self.description.statistics))
 
     @property
     def special_text(self) -> Mapping[str, Mapping[str, int]]:

@@ -1,4 +1,4 @@
-"""Mergeable statistics: nested dictionaries of integers, and three leaves that merge by their own rule.
+"""Mergeable statistics: nested dictionaries of integers, and four leaves that merge by their own rule.
 
 Merging is commutative and associative, so the statistics of a dataset do not depend on the order in which its shards
 finished. Leaves:
@@ -6,6 +6,7 @@ finished. Leaves:
 - an integer adds;
 - {"sum": hex} adds modulo 2^256 (a multiset of texts);
 - {"hll": hex} takes register-wise maxima (HyperLogLog, Flajolet et al. 2007, 2^12 registers, error 1.6 %);
+- {"bits": hex} is a set of numbers, bit n set for n: it takes the union;
 - {"least": {digest: {…}}, "k": k} keeps the k entries with the lowest digest and merges the values of equal ones: what
   is kept of an entry is exact, because the k lowest of a union are among the k lowest of the parts.
 """
@@ -39,6 +40,8 @@ def merge(left: Mapping[str, Any], right: Mapping[str, Any]) -> Statistics:
     if isinstance(left.get("hll"), str):
         registers = zip(bytes.fromhex(left["hll"]), bytes.fromhex(right["hll"]), strict=True)
         return {"hll": bytes(max(pair) for pair in registers).hex()}
+    if isinstance(left.get("bits"), str):
+        return {"bits": f"{int(left['bits'], 16) | int(right['bits'], 16):x}"}
     if isinstance(left.get("k"), int):
         if left["k"] != right["k"]:
             raise ValueError(f"cannot merge the {left['k']} lowest with the {right['k']} lowest")

@@ -56,6 +56,7 @@ class FinishJob:
             "content": description.content,
             "tokens": description.tokens,
             "documents": description.documents,
+            "objects": len(description.files) + 1,
         }
         publish_receipt(self.store, Receipt(item.key, self.name, unit, {}, {}))
         return description.documents

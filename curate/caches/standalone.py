@@ -14,9 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from curate.accounting.statistics import length_bin, text_sum
+from curate.accounting.statistics import Statistics, length_bin, merge, text_sum
 from curate.caches.arrays import block_digests, shard_bytes
 from curate.caches.cache import TokenCache
+from curate.caches.counting import longest_documents, used_ids
 from curate.caches.description import NAME, Description, content_of
 from curate.caches.errors import CacheError
 from curate.caches.layout import ARRAYS, GROUP, LAYOUT, UNTRAINED, ArraySpec, Layout
@@ -105,6 +106,7 @@ def write_cache(
         "offsets": offsets.astype(np.uint64), "ids": found.ids, "origin": found.origin, "texts": found.texts,
     }  # fmt: skip
     files: dict[str, Any] = {}
+    used: Statistics = {"bits": "0"}
     blocks: dict[str, list[str]] = {"tokens": [], "offsets": [], **({UNTRAINED: []} if masked else {})}
     for name, spec in specs.items():
         _publish(folder, files, f"{name}/zarr.json", json_line(spec.metadata()))
@@ -112,10 +114,12 @@ def write_cache(
             start, stop = spec.rows_of(shard)
             rows = values[name][start:stop] if name in values else _by_token(found, offsets, sources, spec, shard)
             _publish(folder, files, f"{name}/{spec.file(shard)}", shard_bytes(spec, shard, rows))
+            used = merge(used, used_ids(rows)) if name == "tokens" else used
             if name in blocks:
                 blocks[name] += block_digests(rows, layout.block(name))
     _publish(folder, files, "zarr.json", json_line(GROUP))
     described = _described(like, found, tokens, specs, files, blocks, layout)
+    described = replace(described, statistics={**described.statistics, "used": used})
     folder.publish_bytes(described.to_bytes(), NAME)
     return TokenCache.open(folder)
 
@@ -128,7 +132,8 @@ def counted(statistics: Mapping[str, Any], documents: Documents) -> dict[str, An
         lengths[name] = lengths.get(name, 0) + 1
     multiset = text_sum(row.tobytes() for row in documents.texts)
     sums = {"documents": len(documents), "tokens": int(documents.lengths.sum())}
-    return {**statistics, **sums, "lengths": lengths, "multiset": multiset}
+    longest = longest_documents(documents.ids, documents.lengths)
+    return {**statistics, **sums, "lengths": lengths, "multiset": multiset, "longest": longest}
 
 
 def _described(

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from curate.accounting.statistics import Statistics, text_sum
 from curate.caches.arrays import block_digests, shard_bytes
+from curate.caches.counting import longest_documents, used_ids
 from curate.caches.errors import CacheError
 from curate.caches.layout import UNTRAINED, ArraySpec
 from curate.caches.lengths import Lengths
@@ -67,7 +68,8 @@ class WriteTokensJob:
                     if begin < end:
                         mine[begin - start : end - start] = part[begin - first : end - first]
                 first += len(parts[0])
-        publish_shards(self.plan, item, self.name, values, {})
+        used = {"cells": {self.plan.cells[cell].name: {"used": used_ids(values[spec])}}}
+        publish_shards(self.plan, item, self.name, values, used)
         return 0
 
     def _tokens(self, partition: int, expected: int) -> Iterator[list[npt.NDArray[Any]]]:
@@ -117,7 +119,8 @@ class WriteDocumentsJob:
             specs["texts"]: texts,
         }
         multiset = text_sum(row.tobytes() for row in texts)
-        statistics = {"cells": {self.plan.cells[cell].name: {"multiset": multiset}}}
+        longest = longest_documents(values[specs["ids"]], table.column("tokens").to_numpy())
+        statistics = {"cells": {self.plan.cells[cell].name: {"multiset": multiset, "longest": longest}}}
         publish_shards(self.plan, item, self.name, {k: v for k, v in values.items() if len(v)}, statistics)
         return int(table.num_rows)
 

@@ -14,6 +14,7 @@ import pytest
 
 from curate import Outputs, exchange
 from curate.caches import CacheError, OtherTokenizerError, TokenCache, encode
+from curate.caches.counting import LONGEST, count_used, named_longest
 from curate.caches.encode import TokensJob
 from curate.caches.layout import LAYOUT
 from curate.caches.plan import MOST_CELLS, Plan, cache_folder, cell_name
@@ -188,6 +189,11 @@ def test_statistics_of_a_cache_count_its_documents(tmp_path: Path, tokenizer: To
         assert statistics["bytes"] == sum(len(text.encode()) for text in mine)
         assert statistics["tokens"] == built.caches[str(level)].tokens and statistics["unknown"] == 0
         assert sum(statistics["lengths"].values()) == len(mine)
+        cache = built.caches[str(level)]
+        assert count_used(statistics) == len(set(cache.read(0, cache.tokens).tolist()))
+        lengths = {cache.ids(n, n + 1).tobytes().hex(): len(cache[n]) for n in range(len(cache))}
+        expected = sorted(lengths.items(), key=lambda item: (-item[1], item[0]))[:LONGEST]
+        assert named_longest(statistics) == expected
         assert statistics["special_text"] == {
             END: {"documents": sum(END in text for text in mine), "hits": sum(text.count(END) for text in mine)},
             BEGIN: {"documents": sum(BEGIN in text for text in mine), "hits": sum(text.count(BEGIN) for text in mine)},

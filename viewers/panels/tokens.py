@@ -21,9 +21,8 @@ def tokens(report: Report) -> Panel | None:
     """Return the panel; None for a result without token caches."""
     if not report.cells:
         return None
-    body = join(
-        [_caches(report.cells), *_lengths(report.cells), _special(report.cells), *_tokenizers(report), _made(report)]
-    )
+    caches = [_caches(report.cells), *_used(report.cells), *_lengths(report.cells), _special(report.cells)]
+    body = join([*caches, *_tokenizers(report), _made(report)])
     lede = (
         "Look for a cell with few bytes per token: the tokenizer does not know its language or its format, and the "
         "same weight buys less text of it."
@@ -44,6 +43,19 @@ def _caches(cells: Sequence[CellView]) -> Markup:
     note = element("p", "Tokens with those that begin and end documents; bytes of the texts in UTF-8.", class_="note")
     built = table("Token caches", Mark.EXACT, columns, groups)
     return join([built, left_out(len(cells) - shown, "cells"), note])
+
+
+def _used(cells: Sequence[CellView]) -> Iterator[Markup]:
+    """Yield the ids that each cell uses, and its longest document; nothing for caches of which that was not counted."""
+    rows: list[list[Child]] = []
+    for cell in cells[:LONG_ROWS]:
+        if cell.used is not None:
+            identity, length = cell.longest[0] if cell.longest else ("–", 0)
+            size = cell.description.vocabulary
+            rows.append([shortened(cell.cell), grouped(cell.used), share(cell.used, size), identity, grouped(length)])
+    if rows:
+        columns = ("Cell", "Ids in use", "of the vocabulary", "Longest document", "Tokens in it")
+        yield table("Ids in use and longest documents", Mark.EXACT, columns, rows)
 
 
 def _lengths(cells: Sequence[CellView]) -> Iterator[Markup]:
