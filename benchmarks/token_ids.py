@@ -1,6 +1,6 @@
 """Ids of the fast backend beside those of `tokenizers`, document by document, and texts that come back from ids.
 
-Run `python -m benchmarks.token_ids [--size small|full]`, for all tokenizers of ../shared/data/tokenizers; where that is
+Run `python -m benchmarks.token_ids [--size small|full] [--tokenizer NAME]`, for all tokenizers of ../shared/data/tokenizers; where that is
 absent it says so and ends. Texts: books, code, LaTeX, twelve languages (corpora/multidomain), the declaration of human
 rights in 388 texts, and garbage made here: bytes decoded with replacement, code points drawn from all of Unicode, texts
 cut and shuffled, runs. Every document is encoded by both; ids, and the text decoded from them, must be equal. MB are
@@ -108,6 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Print a table, the checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", choices=sorted(BYTES), default="full", help="how much text (default: %(default)s)")
+    parser.add_argument("--tokenizer", default="*", metavar="NAME", help="only this one")
     options = parser.parse_args(arguments)
     if not TOKENIZERS.is_dir():
         print(f"{TOKENIZERS} is not there: nothing to compare")
@@ -117,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{len(documents):,} documents, {size:.1f} MB")
     checks: dict[str, list[Any]] = {}
     rates = {}
-    for path in sorted(TOKENIZERS.glob("*.tokenizer.json")):
+    for path in sorted(TOKENIZERS.glob(f"{options.tokenizer}.tokenizer.json")):
         name = path.name.removesuffix(".tokenizer.json")
         wrong, lost, left, rates[name] = compare(name, documents)
         print(

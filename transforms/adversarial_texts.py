@@ -5,12 +5,14 @@ Made here from a few pieces and a digest, so they are the same everywhere. Cost 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 from blake3 import blake3
 
+from transforms.token_conversion import byte_letters
 from transforms.unicode_tables import CLASS, CODE_POINTS, OTHER
 
 LARGE_BLOCKS: Final = (
@@ -39,10 +41,33 @@ def points_to_try() -> list[int]:
     return sorted({*known[~large].tolist(), *(point for point in rest if not 0xD800 <= point < 0xE000)})
 
 
+NEIGHBOURS: Final = "aA1. "
+"""Letters, digit, point and space: what a character is or is not joined with into a word."""
+
+
 def around(point: int) -> str:
-    """Return a code point between letters, digits and spaces."""
+    """Return a code point between each of `NEIGHBOURS`, twice."""
     letter = chr(point)
-    return f"a{letter}b {letter}1{letter} "
+    return "".join(f"{neighbour}{letter}{neighbour}\n" for neighbour in NEIGHBOURS)
+
+
+def probe(content: str) -> str | None:
+    """Return the tokenizer.json `content` with another model, whose ids show every border between words.
+
+    It joins each of `NEIGHBOURS` with the first byte of a character behind it and with the last of one before it, and
+    nothing else: the pair is one id if and only if the file's patterns leave it in one word. So characters that two
+    libraries class otherwise are found whether or not the vocabulary has merges that show it. None where the file does
+    not work on bytes.
+    """
+    value = json.loads(content)
+    if '"ByteLevel"' not in json.dumps(value["pre_tokenizer"]) or value["model"].get("byte_fallback"):
+        return None
+    letters = byte_letters()
+    merges = [[letters[ord(one)], letters[byte]] for one in NEIGHBOURS for byte in range(0xC2, 0xF5)]
+    merges += [[letters[byte], letters[ord(one)]] for one in NEIGHBOURS for byte in range(0x80, 0xC0)]
+    tokens = [*letters, *(left + right for left, right in merges)]
+    model = {**value["model"], "vocab": {token: index for index, token in enumerate(tokens)}, "merges": merges}
+    return json.dumps({**value, "added_tokens": [], "model": {**model, "unk_token": None}})
 
 
 def block_of(point: int) -> range:

@@ -16,7 +16,8 @@ table, `TABLE_BYTES` at most, and what a batch needs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.adversarial_texts import adversarial_texts, around, block_of, points_to_try
+from transforms.adversarial_texts import adversarial_texts, around, block_of, points_to_try, probe
 from transforms.rare_characters import rows_with
 from transforms.tokens import CANARY, Encoded, Encoder, Ids, Places, joined
 from transforms.unicode_tables import CODE_POINTS
@@ -45,6 +46,9 @@ GROUP: Final = 64
 
 MOST_LEFT_OUT: Final = 10_000
 """More characters that are classed otherwise are no matter of Unicode versions."""
+
+LEAST_LEFT_OUT: Final = 0x800
+"""The first character that can be left out: those before are in every document."""
 
 _STATM: Final = Path("/proc/self/statm")
 _PAGE: Final = 4096
@@ -181,14 +185,11 @@ class FastEncoder:
         """Return the code points that the backend classes otherwise; where one of a large block is, all of the block.
 
         Raises:
-            NoFastBackendError: there are too many.
+            NoFastBackendError: there are too many, or some that are in every text.
         """
-        points = points_to_try()
-        groups = [points[first : first + GROUP] for first in range(0, len(points), GROUP)]
-        wrong = self._differing(["".join(map(around, group)) for group in groups])
-        singles = [point for number in wrong for point in groups[number]]
-        found = [singles[place] for place in self._differing([around(point) for point in singles])]
-        if len(found) > MOST_LEFT_OUT or bool(wrong) > bool(found):
+        content = probe(self._content)
+        found = tuple(_found_by(self._differing)) if content is None else _found_by_probe(content)
+        if len(found) > MOST_LEFT_OUT or min(found, default=LEAST_LEFT_OUT) < LEAST_LEFT_OUT:
             raise NoFastBackendError(f"{self.name} has other ids for {len(found):,} characters")
         return tuple(sorted({other for point in found for other in block_of(point)}))
 
@@ -206,6 +207,42 @@ class FastEncoder:
         self._grown += 0 if before is None or after is None else max(0, after - before)
         if self._grown > TABLE_BYTES or (before is None and self._seen > TEXT_BYTES):
             self._model, self._grown, self._seen = self._load(), 0, 0
+
+
+def _found_by(differing: Callable[[list[str]], list[int]]) -> list[int]:
+    """Return the code points around which `differing` finds texts that differ."""
+    points = points_to_try()
+    groups = [points[first : first + GROUP] for first in range(0, len(points), GROUP)]
+    wrong = differing(["".join(map(around, group)) for group in groups])
+    singles = [point for number in wrong for point in groups[number]]
+    found = [singles[place] for place in differing([around(point) for point in singles])]
+    return singles if wrong and not found else found
+
+
+@lru_cache(maxsize=8)
+def _found_by_probe(content: str) -> tuple[int, ...]:
+    """Return the code points around which the two libraries cut into other words; once per pattern and process.
+
+    Raises:
+        NoFastBackendError: the backend refuses the probe.
+    """
+    from gigatoken import Tokenizer as Fast
+    from tokenizers import Tokenizer as Reference
+
+    try:
+        fast, reference = Fast.from_json(content), Reference.from_str(content)
+    except BaseException as error:
+        raise NoFastBackendError(f"{backend_name()} refuses a probe: {_words(error)}") from None
+
+    def differing(texts: list[str]) -> list[int]:
+        if not texts:
+            return []
+        layout = fast.encode_batch([text.encode() for text in texts], parallel=False).layout
+        ids, offsets = np.asarray(layout.content.data), np.asarray(layout.offsets.data)
+        expected = reference.encode_batch_fast(texts, add_special_tokens=False)
+        return [row for row, right in enumerate(expected) if ids[offsets[row] : offsets[row + 1]].tolist() != right.ids]
+
+    return tuple(_found_by(differing))
 
 
 def without_controls(content: str, controls: Any) -> str:

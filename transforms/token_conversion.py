@@ -61,7 +61,7 @@ def from_tiktoken(ranks: bytes, pattern: str, special: Mapping[str, int]) -> byt
         raise TokenizerError("two tokens of the rank file and the special tokens have one id")
     if missing := [byte for byte in range(256) if bytes([byte]) not in tokens]:
         raise TokenizerError(f"the rank file lacks {len(missing)} of the 256 bytes, as {missing[0]}")
-    letters = _byte_letters()
+    letters = byte_letters()
     merges = [
         ["".join(letters[byte] for byte in part) for part in parts]
         for token in sorted(tokens, key=tokens.__getitem__)
@@ -97,7 +97,7 @@ def _parts(token: Token, ranks: Mapping[Token, int]) -> list[Token]:
     return parts
 
 
-def _byte_letters() -> list[str]:
+def byte_letters() -> list[str]:
     """Return the letters that stand for the 256 bytes in vocabularies on bytes (GPT-2, 2019)."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = iter(range(256, 512))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -9,14 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.transforms.test_tokens import END, bpe, encoder_of, hostile, unigram
+from tests.transforms.test_token_conversion import MODELS, trained
+from tests.transforms.test_tokens import END, PROSE, bpe, encoder_of, hostile, unigram
 from transforms import fast_tokens
-from transforms.adversarial_texts import LARGE_BLOCKS, adversarial_texts, around, block_of, points_to_try
+from transforms.adversarial_texts import LARGE_BLOCKS, adversarial_texts, around, block_of, points_to_try, probe
 from transforms.fast_tokens import FastEncoder, NoFastBackendError, backend_name, is_sampled
 from transforms.rare_characters import rows_with
+from transforms.token_conversion import from_sentencepiece
 from transforms.tokens import Encoder, joined, longest_gap
 
 RARE = "\u1acf"
@@ -74,10 +78,38 @@ def test_sliced_column_is_encoded_from_its_first_row() -> None:
 def test_character_classed_otherwise_is_left_to_the_reference() -> None:
     made = odd(RARE)
     made.try_out()
-    assert made.left_out == (ord(RARE),)
+    assert made.left_out is not None and ord(RARE) in made.left_out and len(made.left_out) < 10_000
     texts = ["lamp", f"a{RARE}b lamp", END, RARE, "night"]
     found = made.encode_column(column(texts))
     assert [found.document(row).tolist() for row in range(5)] == [made.reference.encode(t).tolist() for t in texts]
+
+
+def test_character_that_only_a_rare_merge_would_show_is_found_by_the_probe() -> None:
+    """U+328F6 is a letter since Unicode 17: two libraries differ before a Han letter, if bytes of both are merged."""
+    assert fast().left_out is not None and 0x328F6 in fast().left_out
+
+
+def test_probe_shows_every_border_between_words() -> None:
+    def cut(pattern: str, text: str) -> list[int]:
+        value = json.loads(bpe())
+        value["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {"Regex": pattern}
+        made = tokenizers.Tokenizer.from_str(probe(json.dumps(value)) or "")
+        return list(made.encode(text, add_special_tokens=False).ids)
+
+    for letter in ("é", "\u0301"):
+        text = around(ord(letter))
+        ids = {pattern: cut(pattern, text) for pattern in (r"\p{L}+", r"[\p{L}\p{M}]+", r"[^\s]+", r" ?\p{L}+")}
+        assert len(set(map(tuple, ids.values()))) == 3 if letter == "é" else 4
+    assert probe(unigram().decode()) is None
+
+
+def test_model_of_characters_with_bytes_for_the_rest_is_compared_as_it_is() -> None:
+    content = from_sentencepiece(trained(**MODELS["bytes"]))
+    made = FastEncoder(encoder_of(content, "<s>", "</s>"))
+    assert probe(made._content) is None
+    made.try_out()
+    texts = [*PROSE, "<s> 灯 \U000328f6桡", ""]
+    assert made.encode_column(column(texts)).ids.tolist() == made.reference.encode_batch(texts).ids.tolist()
 
 
 def test_what_another_process_found_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:

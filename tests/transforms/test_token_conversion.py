@@ -36,9 +36,9 @@ def ids(model: Any, text: str) -> list[int]:
 @cache
 def ranks() -> dict[bytes, int]:
     """Ranks of a small byte-level BPE, and a token that no merges lead to."""
-    from transforms.token_conversion import _byte_letters
+    from transforms.token_conversion import byte_letters
 
-    bytes_of = {letter: byte for byte, letter in enumerate(_byte_letters())}
+    bytes_of = {letter: byte for byte, letter in enumerate(byte_letters())}
     vocab = json.loads(train_bpe(PROSE * 3, 420))["model"]["vocab"]
     found = {bytes(bytes_of[letter] for letter in token): index for token, index in vocab.items()}
     return {**found, b"\n    return {'a'": len(found)}
