@@ -1,10 +1,11 @@
 """Ids of the fast backend beside those of `tokenizers`, document by document, and texts that come back from ids.
 
-Run `python -m benchmarks.token_ids [--size small|full] [--tokenizer NAME]`, for all tokenizers of ../shared/data/tokenizers; where that is
-absent it says so and ends. Texts: books, code, LaTeX, twelve languages (corpora/multidomain), the declaration of human
-rights in 388 texts, and garbage made here: bytes decoded with replacement, code points drawn from all of Unicode, texts
-cut and shuffled, runs. Every document is encoded by both; ids, and the text decoded from them, must be equal. MB are
-10^6 bytes of UTF-8. The last line is JSON; the exit status is 1 when a check fails.
+Run `python -m benchmarks.token_ids [--size small|full] [--tokenizer NAME]`, for all tokenizers of
+../shared/data/tokenizers; where that is absent it says so and ends. Texts: books, code, LaTeX, twelve languages
+(corpora/multidomain), the declaration of human rights in 388 texts, and garbage made here: bytes decoded with
+replacement, code points drawn from all of Unicode, texts cut and shuffled, runs. Every document is encoded by both;
+ids, and the text decoded from them, must be equal. MB are 10^6 bytes of UTF-8. The last line is JSON; the exit status
+is 1 when a check fails.
 """
 
 from __future__ import annotations
