@@ -42,7 +42,7 @@ from transforms.contamination_units import (
     weigh_quotations,
 )
 from transforms.contamination_words import Flags, Folded, Hashes, Integers
-from transforms.kernels import cache_folder, kernel
+from transforms.kernels import cache_folder, kernel, own_folder
 
 POSTINGS: Final = 32
 SHARE_OF_SEEDS: Final = 8
@@ -148,10 +148,10 @@ def load_index(benchmarks: tuple[Benchmark, ...], common: Phrases = NO_PHRASES) 
 
 
 def _place_of(benchmarks: tuple[Benchmark, ...], common: Phrases) -> Path:
-    """Return where this node keeps the index: under the digest of the files, their fields and what is common."""
+    """Return where this node keeps the index: under the digest of rules, files, their fields and what is common."""
     named = [[b.digest, b.format, b.question, b.answer, b.passage, b.choices] for b in benchmarks]
-    content = json.dumps([named, common.digest, unicode_tables.digest()]).encode()
-    return cache_folder(__name__) / f"{blake3(content).hexdigest()[:32]}.index"
+    content = json.dumps([cache_folder(__name__).name, named, common.digest, unicode_tables.digest()]).encode()
+    return own_folder() / "contamination" / f"{blake3(content).hexdigest()[:32]}.index"
 
 
 def _arrays_of(index: Index) -> dict[str, npt.NDArray[Any]]:

@@ -1,7 +1,7 @@
 """Where an index of benchmarks is kept on this node: one file of arrays that every process maps instead of building it.
 
-The file lies beside the compiled kernels of `contamination_index`, in a folder that only we can write, under the digest
-of what it was built from; editing a rule starts another folder. Its first line is JSON (what each array is, and where),
+The file lies in a folder that only we can write, under the digest of what it was built from, the sources of the rules
+included; of these files the last `MOST_FILES` are kept. Its first line is JSON (what each array is, and where),
 with the BLAKE3 of the arrays behind it. A file that is damaged or cannot be written is as if there were none.
 
 Invariants: what is read has the bytes that were written; arrays are private copies on write, so no process can change

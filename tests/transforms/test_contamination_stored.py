@@ -52,12 +52,12 @@ def test_stored_index_finds_what_the_built_one_finds(tmp_path: Path, monkeypatch
     import pyarrow as pa
 
     monkeypatch.setattr(contamination_index, "LEAST_STORED", 1)
-    monkeypatch.setattr(contamination_index, "cache_folder", lambda module: tmp_path)
+    monkeypatch.setattr(contamination_index, "own_folder", lambda: tmp_path)
     transform = Decontaminate(write_benchmark(tmp_path))
     rows = pa.array([HOST + str(item["question"]) + HOST for item in ITEMS], pa.large_string())
     contamination_index.load_index.cache_clear()
     built = transform.findings(rows)
-    assert len(list(tmp_path.glob("*.index"))) == 1
+    assert len(list(tmp_path.glob("contamination/*.index"))) == 1
     contamination_index.load_index.cache_clear()
     monkeypatch.setattr(contamination_index, "build_index", None)
     assert transform.findings(rows) == built != {}
