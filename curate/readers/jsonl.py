@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, BinaryIO, Final
+
+import orjson
 
 from curate.readers.compression import Stored
 from curate.readers.events import End, Event, Refused, Structural, stored_ends
@@ -26,7 +26,6 @@ TOO_DEEP: Final = "nested too deep"
 
 _MARK: Final = b"\xef\xbb\xbf"
 
-_orjson: Final[Any] = import_module("orjson") if find_spec("orjson") else None
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _BRACKETS: Final = re.compile(rb"[][{}]")
 
@@ -96,14 +95,12 @@ def parse_json(content: bytes) -> Any:
 
 
 def _quickly(content: bytes) -> Any:
-    """Return what orjson makes of `content`, where it is there and gives what the standard library gives; else None.
+    """Return what orjson makes of `content` where it gives what the standard library gives; else None.
 
     It refuses some of what that takes (lone surrogates, long integers), and its fractions have lost their digits.
     """
-    if _orjson is None:
-        return None
     try:
-        value = _orjson.loads(content)
+        value = orjson.loads(content)
     except ValueError:
         return None
     return None if float in _types(value) else value
