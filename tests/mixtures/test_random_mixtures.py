@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curate.configuration import ConfigurationError
-from mixtures import AtMost, Cache, Chunks, Mixture, Phase, Plan
+from mixtures import AtMost, Blend, ByTokens, Cache, Chunks, Mixture, Patched, Phase, Plan, UniMax
 from mixtures.schedule import DRIFT
 
 LENGTH = 4096
@@ -46,7 +46,7 @@ def number(seed, *parts):
     return int.from_bytes(blake3(repr((seed, *parts)).encode()).digest(4))
 
 
-def random_mixture(seed, components, phases, sequences, batch, skew, repeats):
+def random_mixture(seed, components, phases, sequences, batch, skew, repeats, rare="round up"):
     caches = {}
     for at in range(components):
         name = f"cell{at:04}"
@@ -64,9 +64,7 @@ def random_mixture(seed, components, phases, sequences, batch, skew, repeats):
         )
         for phase in range(phases)
     ]
-    return Mixture(
-        None, *made, sequences=Chunks(LENGTH), rare="round up", repeats=repeats, batch=batch, seed=seed
-    ), caches
+    return Mixture(None, *made, sequences=Chunks(LENGTH), rare=rare, repeats=repeats, batch=batch, seed=seed), caches
 
 
 def check_at_random_places(plan, seed):
@@ -103,9 +101,10 @@ def check_counts(plan):
     st.sampled_from([1, 8, 1024]),
     st.sampled_from([1, 4, 12]),
     st.sampled_from([None, AtMost(4), AtMost(60), AtMost(30, then="stop")]),
+    st.sampled_from(["round up", "merge:tail"]),
 )
-def test_random_mixture_is_exact_or_refused(seed, components, phases, sequences, batch, skew, repeats):
-    mixture, caches = random_mixture(seed, components, phases, sequences, batch, skew, repeats)
+def test_random_mixture_is_exact_or_refused(seed, components, phases, sequences, batch, skew, repeats, rare):
+    mixture, caches = random_mixture(seed, components, phases, sequences, batch, skew, repeats, rare)
     assert all(isinstance(cache, Cache) for cache in caches.values())
     try:
         plan = mixture.compile(caches)
@@ -146,6 +145,29 @@ def test_mixture_of_two_thousand_components_and_three_phases_compiles_and_contin
     check_counts(continued)
     check_at_random_places(continued, 4)
     assert continued.draws()["new"] > 0
+
+
+@pytest.mark.parametrize(
+    ("weights", "components"),
+    [
+        (UniMax(2), 2000),
+        (ByTokens("10/3"), 300),
+        (Blend(ByTokens(), UniMax(2), 0.3), 300),
+        (Patched(ByTokens(2), {"cell0007": 0.4}), 300),
+    ],
+    ids=str,
+)
+def test_weightings_of_many_components_compile_exactly(weights, components):
+    _, caches = random_mixture(5, components, 1, 10**9, 1024, 6, None)
+    phases = [Phase(f"p{at}", 10**9 * LENGTH // (at + 1), weights, minimum={"cell0009": "1/100"}) for at in range(3)]
+    plan = Mixture(None, *phases, sequences=Chunks(LENGTH), rare="merge:tail", repeats=None, batch=1024).compile(caches)
+    check_counts(plan)
+    check_at_random_places(plan, 5)
+    for segment in plan.segments:
+        total = sum(segment.weights.values())
+        shares = {name: Fraction(weight * segment.quota_length, total) for name, weight in segment.weights.items()}
+        assert all(abs(segment.counts.get(name, 0) - share) < 1 for name, share in shares.items())
+        assert segment.counts["cell0009"] * 100 >= segment.quota_length - 100
 
 
 def test_mixture_too_long_for_its_arithmetic_is_refused():
