@@ -28,6 +28,7 @@ from mixtures.packings import packings_of
 from mixtures.plan import Component, Plan
 from mixtures.row_documents import Documents, documents_of, rearranged
 from mixtures.rows import Cells, Mask, fill_row
+from mixtures.updates import cut_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,26 @@ class Loader:
         size = self.plan.batch // processes
         first = step * self.plan.batch + process * size
         return self._rows(np.arange(first, first + size, dtype=np.int64))
+
+    def update(self, number: int, process: int = 0, processes: int = 1) -> Batch:
+        """Return the rows of update `number` that belong to `process`: of the batch and the length that its phase has.
+
+        Raises:
+            IndexError: the plan has no such update.
+            ValueError: the update cannot be split into so many parts, or there is no such process.
+            PlanError: a cache holds less than it says.
+        """
+        update = self.plan.update(number)
+        rows = (update.stop - update.start) * self.plan.batch
+        if processes < 1 or rows % processes or not 0 <= process < processes:
+            raise ValueError(f"an update of {rows} sequences has no part {process} of {processes} equal ones")
+        first = update.start * self.plan.batch + process * (rows // processes)
+        batch = self._rows(np.arange(first, first + rows // processes, dtype=np.int64))
+        if update.length == self.plan.sequences.length:
+            return batch
+        cut = cut_rows(batch.tokens, batch.segments, batch.positions, batch.loss_mask, update.length)
+        times = self.plan.sequences.length // update.length
+        return Batch(*cut, batch.sequences.repeat(times), batch.components.repeat(times))
 
     def batches(
         self, start: int = 0, stop: int | None = None, *, process: int = 0, processes: int = 1

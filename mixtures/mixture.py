@@ -44,6 +44,10 @@ class Phase:
     component that they do not name: without it, not naming one is an error, `others=0` leaves them out. Or they follow
     from sizes, a table or other weights (`ByColumn`, `ByTokens`, `UniMax`, `FromTable`, `Blend`, `Patched`). `minimum`
     is a least share of the phase by component, "1/20" a twentieth, for which the others give way.
+
+    `batch` and `length` are those of an update of the optimizer in this phase: a batch-size schedule and a length
+    curriculum (`mixtures.updates`). `batch` counts sequences of the mixture's length, a multiple of its batch; `length`
+    divides the mixture's. Epochs count in sequences of the mixture's length.
     """
 
     name: str
@@ -51,6 +55,8 @@ class Phase:
     weights: Weights
     others: Number | None = None
     minimum: Mapping[str, Number] = field(default_factory=dict)
+    batch: int | None = None
+    length: int | None = None
 
     def __post_init__(self) -> None:
         """Check what can be checked without caches.
@@ -273,13 +279,31 @@ class Mixture:
                 counts=count,
                 quota_length=request.length,
                 drawn_length=request.length,
+                batch=0 if phase.batch in (None, self.batch) else int(phase.batch),
+                length=0 if phase.length in (None, self.sequences.length) else int(phase.length),
             )
             for phase, request, count in zip(self.phases, requests, counts, strict=True)
         )
 
     def _request(self, phase: Phase, sizes: Mapping[str, int]) -> Request:
         sequences = -(-whole(phase.tokens, "tokens") // self.sequences.length)
-        return Request(phase.name, -(-sequences // self.batch) * self.batch, phase.weights_of(sizes))
+        batch = self._update(phase)
+        return Request(phase.name, -(-sequences // batch) * batch, phase.weights_of(sizes))
+
+    def _update(self, phase: Phase) -> int:
+        """Return the sequences of an update in `phase`."""
+        batch, length = phase.batch or self.batch, phase.length or self.sequences.length
+        if batch % self.batch:
+            raise ConfigurationError(
+                f"phase {phase.name!r}: batch={batch} is no multiple of Mixture(batch={self.batch}), the smallest"
+            )
+        if self.sequences.length % length or length < 2:
+            raise ConfigurationError(
+                f"phase {phase.name!r}: length={length} does not divide {self.sequences.length}, the longest"
+            )
+        if length < self.sequences.length and not isinstance(self.sequences, Chunks):
+            raise ConfigurationError(f"phase {phase.name!r}: packed documents cannot be cut to length={length}")
+        return batch
 
     def _stopped(self, plan: Plan, low: int) -> Plan:
         """Return `plan`, cut after the last step before a cap is exceeded if that is what `repeats` asks for.

@@ -33,6 +33,7 @@ from mixtures.permutation import Permutation
 from mixtures.plan_format import FORMAT, KIND, check_plan, read_fields, write_plan
 from mixtures.sequences import Chunks, Packed, Sequences, sequences_from_json
 from mixtures.show import show_plan
+from mixtures.updates import Update, update_counts, update_of
 
 if TYPE_CHECKING:
     from mixtures.mixture import Mixture
@@ -67,6 +68,10 @@ class Segment:
     counts: Mapping[str, int]
     quota_length: int
     drawn_length: int
+    batch: int = 0
+    """Sequences of an update of the optimizer; 0: those of a step."""
+    length: int = 0
+    """Tokens of a row of an update; 0: those of a sequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,19 @@ class Plan:
     def starts(self) -> tuple[int, ...]:
         """First step of each segment, and the number of steps at the end."""
         return tuple(start // self.batch for start in self._lookup.starts)
+
+    @property
+    def updates(self) -> int:
+        """Number of updates of the optimizer: of steps, unless a phase has a batch of its own."""
+        return sum(update_counts(self))
+
+    def update(self, number: int) -> Update:
+        """Return the steps that update `number` reads, and the length of its rows.
+
+        Raises:
+            IndexError: the plan has no such update.
+        """
+        return update_of(self, number)
 
     def phase_of(self, step: int) -> str:
         """Return the name of the phase of `step`.
@@ -343,6 +361,11 @@ def to_json(value: Any) -> Any:
         return {name: to_json(item) for name, item in value.items()}
     if isinstance(value, Component) and not value.packing:
         return {name: getattr(value, name) for name in ("name", "cache", "tokens", "sequences")}
+    if isinstance(value, Segment):
+        fields = [
+            name for name in value.__dataclass_fields__ if name not in ("batch", "length") or getattr(value, name)
+        ]
+        return {name: to_json(getattr(value, name)) for name in fields}
     if isinstance(value, (Component, Segment, Validation, Earlier)):
         return {name: to_json(getattr(value, name)) for name in value.__dataclass_fields__}
     return value

@@ -14,6 +14,7 @@ from curate.store import json_line, self_digested
 from mixtures.errors import PlanError
 from mixtures.permutation import LARGEST
 from mixtures.schedule import LONGEST
+from mixtures.sequences import Chunks
 
 if TYPE_CHECKING:
     from mixtures.plan import Component, Plan, Segment
@@ -105,6 +106,7 @@ def _check_component(plan: Plan, component: Component) -> None:
 
 def _check_segment(plan: Plan, segment: Segment, where: str, names: set[str]) -> None:
     counts = segment.counts
+    _check_updates(plan, segment, where)
     _require(set(counts) <= names, f"{where}.counts", f"name unknown components: {sorted(set(counts) - names)}")
     _require(all(type(count) is int and count >= 1 for count in counts.values()), f"{where}.counts", "must be ≥ 1")
     _require(
@@ -116,6 +118,13 @@ def _check_segment(plan: Plan, segment: Segment, where: str, names: set[str]) ->
         f"{where}.drawn_length",
         f"must be whole batches, at most {segment.quota_length:,}",
     )
+
+
+def _check_updates(plan: Plan, segment: Segment, where: str) -> None:
+    _require(segment.batch % plan.batch == 0, f"{where}.batch", f"must be a multiple of {plan.batch:,}")
+    whole = segment.length == 0 or (segment.length >= 2 and plan.sequences.length % segment.length == 0)
+    _require(whole, f"{where}.length", f"must divide {plan.sequences.length:,}")
+    _require(segment.length == 0 or isinstance(plan.sequences, Chunks), f"{where}.length", "is of chunks only")
 
 
 def _require(holds: bool, field: str, message: str) -> None:

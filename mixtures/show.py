@@ -44,11 +44,13 @@ def count(number: int) -> str:
 
 
 def _segment(plan: Plan, segment: Segment, at: int) -> str:
+    updates = f", updates of {segment.batch or plan.batch:,} × {segment.length or plan.sequences.length:,}"
+    own = updates if segment.batch or segment.length else ""
     first, stop = plan.starts[at], plan.starts[at + 1]
     cut = "" if segment.drawn_length == segment.quota_length else f", cut from {segment.quota_length // plan.batch:,}"
     return (
         f"{segment.phase}: steps {first:,} to {stop - 1:,} ({stop - first:,}{cut}; "
-        f"{count(segment.tokens)} tokens asked, {count(segment.drawn_length * plan.sequences.length)} drawn)"
+        f"{count(segment.tokens)} tokens asked, {count(segment.drawn_length * plan.sequences.length)} drawn{own})"
     )
 
 

@@ -138,6 +138,7 @@ def train_command(store: Store, folder: str, options: argparse.Namespace) -> int
 
     result, plan, caches = opened(store, folder)
     opened_caches = caches.open()
+    _require_equal_steps(plan)
     steps = min(plan.steps, options.steps or plan.steps)
     length = plan.sequences.length
     config = recipe(
@@ -229,6 +230,8 @@ def compare_command(options: argparse.Namespace, folder_of: Any) -> int:
     (result, plan, _), (_, other, other_caches) = sides.values()
     if plan.tokenizer != other.tokenizer or plan.sequences != other.sequences or plan.batch != other.batch:
         raise ConfigurationError("the two mixtures differ in tokenizer, sequences or batch: losses cannot be compared")
+    _require_equal_steps(plan)
+    _require_equal_steps(other)
     if options.steps > (shortest := min(plan.steps, other.steps)):
         raise ConfigurationError(f"--steps {options.steps}: the shorter of the two plans has {shortest}")
     if (held := result.caches.get("validation")) is None:
@@ -241,6 +244,15 @@ def compare_command(options: argparse.Namespace, folder_of: Any) -> int:
     found = compare(loaders, validation, config, range(1, options.seeds + 1))
     print(found)
     return 0
+
+
+def _require_equal_steps(plan: Plan) -> None:
+    for segment in plan.segments:
+        if segment.batch or segment.length:
+            raise ConfigurationError(
+                f"phase {segment.phase!r} has a batch or length of its own, and the bundled trainer takes steps of one "
+                "size: leave Phase(batch=, length=) out, or read Loader.update in a trainer of yours"
+            )
 
 
 def _seeded(plan: Plan, caches: Mapping[str, TokenCache]) -> Any:
