@@ -22,12 +22,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.make_encoding_statistics import first_part, for_windows_1258, texts
 from transforms.decoding import decode
 from transforms.encoding_labels import CODECS
 from transforms.mojibake import READ_AS, RepairMojibake, characters_of
+from transforms.schema import ID
 
 SHARED: Final = Path("../shared/data")
 CORPUS: Final = SHARED / "corpora/multidomain.parquet"
@@ -171,8 +173,10 @@ def clean_texts() -> list[str]:
 
 def measure_mojibake() -> tuple[int, dict[str, float]]:
     """Return how many clean texts a repair changes, and encoding → share of misread texts that come back exactly."""
-    repair, clean = RepairMojibake().repair, clean_texts()
-    changed = sum(repair(text)[0] != text for text in clean)
+    repair, column = RepairMojibake().repair, pa.array(clean_texts(), pa.large_string())
+    ids = pa.array([number.to_bytes(16, "big") for number in range(len(column))], ID)
+    edits = RepairMojibake().apply(pa.RecordBatch.from_arrays([ids, column], ["id", "text"])).edits
+    changed = len(set(edits.column("id").to_pylist()))
     shares = {}
     for encoding in READ_AS:
         wrongly = misread(encoding)
