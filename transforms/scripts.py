@@ -27,6 +27,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from transforms.byte_blocks import BLOCK, bits_between, count_bits
 from transforms.kernels import kernel
 from transforms.segmentation import Bytes, Int, Positions, decode
 from transforms.unicode_tables import CODE_POINTS
@@ -45,6 +46,7 @@ with np.load(Path(__file__).with_name("script_tables.npz")) as _file:
 CODES: Final = (*NAMES, "Jpan", "Kore")
 """Codes of what `Scripts.script` holds."""
 
+_LATN: Final = NAMES.index("Latn")
 _HANS: Final = NAMES.index("Hans")
 _HANT: Final = NAMES.index("Hant")
 _HANI: Final = NAMES.index("Hani")
@@ -96,13 +98,20 @@ def _find_scripts(
         counts[:] = 0
         place, end = starts[row], ends[row]
         while place < end:
-            byte = data[place]
-            if byte < 0x80:
-                counts[table[byte]] += 1
-                place += 1
-            else:
-                code_point, place = decode(data, place, end)
-                counts[table[code_point]] += 1
+            stop = min(place + BLOCK, end)
+            if (
+                stop - place == BLOCK and bits_between(data, place, 0, 0x80, 0x80) == 0
+            ):  # all letters of ASCII are Latin
+                counts[_LATN] += count_bits(bits_between(data, place, 0x20, 0x61, 26))
+                place = stop
+            while place < stop:
+                byte = data[place]
+                if byte < 0x80:
+                    counts[table[byte]] += 1
+                    place += 1
+                else:
+                    code_point, place = decode(data, place, end)
+                    counts[table[code_point]] += 1
         script[row], weight[row] = _dominant(counts)
 
 

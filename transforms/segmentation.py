@@ -26,8 +26,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from transforms.byte_blocks import bits_between, count_bits
 from transforms.eight_bytes import BYTE, FLAGS, count_starts, flag_word_bytes, gather, load, load_some
-from transforms.kernels import kernel
+from transforms.kernels import inlined, kernel
 from transforms.unicode_tables import (
     PICTOGRAPHIC,
     WB_ALETTER,
@@ -74,6 +75,9 @@ LOOK: Final = 2
 DECODE: Final = 3
 UNDERSCORE: Final = 0x5F
 ALL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
+ONE: Final = np.uint64(1)
+NO_BIT: Final = np.uint64(0)
+LAST: Final = np.uint64(63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,51 +271,134 @@ def _scan(data: Bytes, block: Int, end: Int, steps: Bytes) -> tuple[np.uint64, n
     return runs, runs | others
 
 
+@inlined
+def _ascii_words(
+    data: Bytes, block: Int, end: Int, last: Int, open_run: np.uint64, letter: np.uint64, digit: np.uint64
+) -> tuple[Any, np.uint64, np.uint64, np.uint64]:
+    """Return whether the 64 bytes from `block` on are plain, and as bits of them what lies in words; 0 from `end`.
+
+    Plain is ASCII in which each run holds a letter or digit. There rules WB5 to WB13b make words of runs of letters,
+    digits and underscores, joined by one stop, colon or apostrophe between two letters, or one stop, comma, semicolon
+    or apostrophe between two digits. Which bytes these are is compared with the tables by a test. `open_run`, `letter`
+    and `digit` are 1 where a word goes on from the byte before, and where that byte is one; the latter two are returned
+    for the last byte. No byte from `last` on is read.
+    """
+    if block + 64 > last:
+        return False, NO_BIT, NO_BIT, NO_BIT
+    strange = bits_between(data, block, 0, 0x80, 0x80)
+    letters = bits_between(data, block, 0x20, 0x61, 26)
+    digits = bits_between(data, block, 0, 0x30, 10)
+    lines = bits_between(data, block, 0, UNDERSCORE, 1)
+    stops = bits_between(data, block, 0, 0x2E, 1) | bits_between(data, block, 0, 0x27, 1)
+    colons = bits_between(data, block, 0, 0x3A, 1)
+    commas = bits_between(data, block, 0, 0x2C, 1) | bits_between(data, block, 0, 0x3B, 1)
+    following = np.int64(data[block + 64]) if block + 64 < end else np.int64(0)
+    if block + 64 > end:
+        there = (ONE << np.uint64(end - block)) - ONE
+        strange, letters, digits, lines = strange & there, letters & there, digits & there, lines & there
+    next_letter = np.uint64(0x61 <= (following | 0x20) <= 0x7A) << LAST
+    next_digit = np.uint64(0x30 <= following <= 0x39) << LAST
+    in_letters = (letters << ONE | letter) & (letters >> ONE | next_letter) & (stops | colons)
+    in_numbers = (digits << ONE | digit) & (digits >> ONE | next_digit) & (stops | commas)
+    words = letters | digits | lines | in_letters | in_numbers
+    first_lines = lines & ~(words << ONE | open_run)
+    behind = lines + first_lines  # a carry runs through the underscores that begin a run, to what stands behind them
+    plain = strange == 0 and behind >= lines and (behind & ~lines & ~words) == 0
+    plain = plain and (following < 0x80 or words >> LAST == 1)  # else what the last byte is depends on the next
+    return plain, words, letters >> LAST, digits >> LAST
+
+
+@inlined
+def _write_bits(bits: np.uint64, block: Int, out: Positions, count: Int) -> Int:
+    """Write the positions of `bits` to `out` from place `count` on, eight at a time, and return where the next goes."""
+    end: Int = count + count_bits(bits)
+    while count < end:
+        for place in range(8):
+            out[count + place] = block + np.int64(trailing_zeros(bits))
+            bits &= bits - ONE
+        count += 8
+    return end
+
+
 @kernel
 def _find_words(data: Bytes, bounds: Positions, breaks: Bytes) -> Spans:
-    """Find all words, a block of 64 bytes at a time: ASCII runs from bits, whatever else from `_rest_of_word`.
+    """Find all words, a block of 64 bytes at a time: those of plain ASCII from bits alone, all others run by run.
 
     A text of b bytes has at most b / 2 + 1 words, so the arrays cannot overflow: two words that touch have no common
     kind of ASCII; so the one after an ASCII word of one byte has at least three (Katakana or a unit), and all other
-    words have two bytes or a byte behind them.
+    words have two bytes or a byte behind them. Positions are written eight at a time.
     """
     steps = _ascii_steps(breaks)
     documents = np.zeros(len(bounds), np.int64)
-    starts = np.empty((bounds[-1] - bounds[0]) // 2 + len(bounds), np.int64)  # untouched pages cost nothing
+    starts = np.empty((bounds[-1] - bounds[0]) // 2 + len(bounds) + 8, np.int64)  # untouched pages cost nothing
     ends = np.empty(len(starts), np.int64)
-    count = 0
+    count: Int = 0
     for document in range(len(bounds) - 1):
         block, end = bounds[document], bounds[document + 1]
-        runs, active = _scan(data, block, end, steps)  # of `active`, what lies before `position` is cleared
-        while True:
-            while active == 0 and block + 64 < end:
+        ended: Int = count
+        letter, digit = NO_BIT, NO_BIT
+        while block < end:
+            open_run = np.uint64(count > ended)
+            plain, words, letter, digit = _ascii_words(data, block, end, bounds[-1], open_run, letter, digit)
+            if plain:
+                earlier = words << ONE | open_run
+                count = _write_bits(words & ~earlier, block, starts, count)
+                ended = _write_bits(earlier & ~words, block, ends, ended)
                 block += 64
-                runs, active = _scan(data, block, end, steps)
-            if active == 0:
-                break
-            first = np.uint64(trailing_zeros(active))
-            start = block + np.int64(first)
-            gaps = ~runs & ALL << first
-            while gaps == 0 and block + 64 < end:
-                block += 64
-                runs, active = _scan(data, block, end, steps)
-                gaps = ~runs
-            position = block + np.int64(trailing_zeros(gaps)) if gaps else end
-            step, is_word = steps[data[position]] if position < end else SKIP, True
-            if step == LOOK:  # a stop or comma, as a rule before a space
-                step = steps[data[position + 1]] if position + 1 < end else SKIP
-            if step in (RUN, DECODE) or data[start] == UNDERSCORE:
-                position, is_word = _rest_of_word(data, position, end, start, steps, breaks)
-            if is_word:
-                starts[count], ends[count] = start, position
-                count += 1
-            if position - block < 64:
-                active &= ALL << np.uint64(position - block)
-            else:
-                block = position
-                runs, active = _scan(data, block, end, steps)
+                continue
+            start = starts[count - 1] if open_run else block
+            block, ended = _block_of_words(data, start, block, end, steps, breaks, starts, ends, ended)
+            count, letter, digit = ended, NO_BIT, NO_BIT
+        if count > ended:
+            ends[ended] = end
         documents[document + 1] = count
     return documents, starts[:count], ends[:count]
+
+
+@kernel
+def _block_of_words(
+    data: Bytes,
+    start: Int,
+    block: Int,
+    end: Int,
+    steps: Bytes,
+    breaks: Bytes,
+    starts: Positions,
+    ends: Positions,
+    count: Int,
+) -> tuple[Int, Int]:
+    """Find the words that begin in the 64 bytes from `block` on, and the one that began before it at `start`.
+
+    ASCII runs from bits, whatever else from `_rest_of_word`. Return where to go on, and how many words there are now.
+    """
+    runs, active = _scan(data, block, end, steps)  # of `active`, what lies before `position` is cleared
+    is_open = start < block
+    while is_open or active != 0:
+        first = np.uint64(0)
+        if not is_open:
+            first = np.uint64(trailing_zeros(active))
+            start = block + np.int64(first)
+        is_open = False
+        gaps = ~runs & ALL << first
+        while gaps == 0 and block + 64 < end:
+            block += 64
+            runs, active = _scan(data, block, end, steps)
+            gaps = ~runs
+        position = block + np.int64(trailing_zeros(gaps)) if gaps else end
+        step, is_word = steps[data[position]] if position < end else SKIP, True
+        if step == LOOK:  # a stop or comma, as a rule before a space
+            step = steps[data[position + 1]] if position + 1 < end else SKIP
+        if step in (RUN, DECODE) or data[start] == UNDERSCORE:
+            position, is_word = _rest_of_word(data, position, end, start, steps, breaks)
+        if is_word:
+            starts[count], ends[count] = start, position
+            count += 1
+        if position - block < 64:
+            active &= ALL << np.uint64(position - block)
+        else:
+            block = position
+            runs, active = _scan(data, block, end, steps)
+    return block + 64, count
 
 
 @kernel

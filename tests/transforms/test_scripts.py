@@ -70,3 +70,16 @@ def test_kernel_equals_counting_letter_by_letter(texts: list[str]) -> None:
     found = find_scripts(data, bounds[:-1], bounds[1:])
     assert list(zip(found.names(), found.weight.tolist(), strict=True)) == [plain(text) for text in texts]
     assert all(code is None or code in CODES for code in found.names())
+
+
+def test_letters_of_ascii_are_latin_and_nothing_else_of_it_is() -> None:
+    """Blocks of ASCII are counted by their letters alone."""
+    latin = NAMES.index("Latn")
+    assert SCRIPT[:128].tolist() == [latin * chr(code).isalpha() for code in range(128)]
+
+
+def test_scripts_of_long_texts_are_those_of_all_their_letters() -> None:
+    texts = ["a1 " * n + "я" * m + "b" * 64 for n in (0, 20, 21, 22, 64) for m in (0, 1, 60, 200)]
+    data, bounds = text_buffers(pa.array(texts, pa.large_string()))
+    found = find_scripts(data, bounds[:-1], bounds[1:])
+    assert list(zip(found.names(), found.weight.tolist(), strict=True)) == list(map(plain, texts))

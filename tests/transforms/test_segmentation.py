@@ -192,11 +192,38 @@ def test_words_across_the_borders_of_blocks_are_found_whole() -> None:
         assert words(long) == plain_words(long)
 
 
+def words_before_others(texts: list[str]) -> list[list[str]]:
+    """Return the words of texts behind which the buffer goes on: then whole blocks of 64 bytes are looked at."""
+    return find_words(pa.array([*texts, "z" * 200], pa.large_string())).strings()[:-1]
+
+
+def test_words_of_ascii_blocks_any_byte_at_the_border_equal_the_rules() -> None:
+    neighbours = "\0\t !\"'(),-./:;@[`_{~az19é"
+    texts = [
+        f"{'-' * (62 - at)}{before}{byte}{after}{' ' * at}"
+        for at in (0, 1)
+        for before in "a1"
+        for byte in neighbours
+        for after in neighbours
+    ]
+    assert words_before_others(texts) == list(map(plain_words, texts))
+
+
+def test_words_of_ascii_blocks_any_texts_equal_the_rules() -> None:
+    draw = random.Random(5)
+    plain, strange = "aZ19_.,:;' `@[{/\n", '"é’中_'
+    texts = ["".join(draw.choices(plain, k=draw.randrange(200))) for _ in range(300)]
+    texts += ["_" * draw.randrange(130) + draw.choice(["", "a", "'", "é"]) for _ in range(60)]
+    texts += ["".join(draw.choices(plain + strange, [9] * 17 + [1] * 5, k=150)) for _ in range(100)]
+    assert words_before_others(texts) == list(map(plain_words, texts))
+
+
 def test_words_as_many_as_can_be_are_all_found() -> None:
     assert words("aア" * 3 + "a") == ["a", "ア"] * 3 + ["a"]
     assert words("a") == ["a"]
     assert words("中ア" * 500) == ["中", "ア"] * 500
     assert words("a b " * 500) == ["a", "b"] * 500
+    assert words_before_others(["a b " * 500]) == [["a", "b"] * 500]
 
 
 def test_words_cut_inside_a_character_read_nothing_beyond() -> None:
