@@ -43,7 +43,11 @@ def measure(batch: pa.RecordBatch) -> Measures:
     """Return what is measured of the texts of `batch`."""
     if batch.schema.get_field_index("text") < 0:
         return Measures(np.zeros(batch.num_rows, np.int64), pa.nulls(batch.num_rows, ID))
-    text = batch.column("text")
+    return measure_text(batch.column("text"))
+
+
+def measure_text(text: pa.LargeStringArray) -> Measures:
+    """Return what is measured of these texts."""
     return Measures(code_points(text), text_digests(text))
 
 

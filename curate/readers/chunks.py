@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from blake3 import blake3
 
-from curate.accounting.measures import Measures, bytes_of
+from curate.accounting.measures import Measures, bytes_of, measure_text
 from curate.accounting.statistics import Statistics, add
-from curate.digests import document_id
+from curate.digests import document_id, text_digest
 from curate.readers.columns import ids_of, key_ids, place_ids, places_of, record_digests, row_places, rows_of
 from curate.readers.events import End, Event, Gap, Read, Refused, Rows, Structural
 from curate.readers.reader import Reader
@@ -192,8 +192,11 @@ class _Assembler:
         self.sums[event.place] = self.sums.get(event.place, 0) + event.length
         ids = self._row_ids(event, offsets)
         lost: dict[int, tuple[str, str | None]] = {**event.refused}
+        measures = None
         if self.keyed and event.keys is not None:
-            lost.update((row, ("same record", None)) for row in sorted(self._repeated_rows(event, ids, event.keys)))
+            measures = measure_text(event.values["text"])
+            repeated = self._repeated_rows(event, ids, event.keys, measures.digests)
+            lost.update((row, ("same record", None)) for row in sorted(repeated))
         for row, (reason, detail) in lost.items():
             origin = self._origin(event.place, event.offset + row, 1, 0)
             refused = Refused(event.place, event.offset + row, 1, reason, detail, None)
@@ -202,12 +205,13 @@ class _Assembler:
         stays[list(lost)] = False
         values: Mapping[str, pa.Array] = event.values
         if lost:
-            kept = pa.array(np.flatnonzero(stays))
+            places = np.flatnonzero(stays)
+            kept, measures = pa.array(places), None if measures is None else measures.take(places)
             ids, values = ids.take(kept), {name: array.take(kept) for name, array in values.items()}
         if len(ids):
             self._count_read(len(ids), {event.place: len(ids)})
         origins = row_places(event.place, offsets[stays]).origins(self.path)
-        return self._closed(rows_of(self.reader, ids, origins, values), ordinal + np.flatnonzero(stays))
+        return self._closed(rows_of(self.reader, ids, origins, values), ordinal + np.flatnonzero(stays), measures)
 
     def _row_ids(self, event: Rows, offsets: npt.NDArray[np.int64]) -> pa.FixedSizeBinaryArray:
         if event.keys is None:
@@ -217,10 +221,10 @@ class _Assembler:
             return ids
         return pc.coalesce(ids, place_ids(self.reader.source, self.path, event.place, offsets))
 
-    def _repeated_rows(self, event: Rows, ids: pa.Array, keys: pa.LargeBinaryArray) -> set[int]:
+    def _repeated_rows(self, event: Rows, ids: pa.Array, keys: pa.LargeBinaryArray, texts: pa.Array) -> set[int]:
         named = np.asarray(keys.is_valid().to_numpy(zero_copy_only=False), np.bool_).copy()
         named[list(event.refused)] = False
-        digests = record_digests(event.values)
+        digests = record_digests(event.values, texts)
         return self._repeats(ids, digests, np.flatnonzero(named), lambda row: (event.offset + row, keys[row].as_py()))
 
     def _count(self, amount: int, *names: str) -> None:
@@ -274,8 +278,8 @@ class _Assembler:
         if events:
             self._count_read(len(events), lengths)
 
-    def _closed(self, rows: pa.RecordBatch, ordinals: npt.NDArray[np.int64]) -> Chunk:
-        chunk = Chunk(rows, ordinals, self.losses, self.counts, self.keys)
+    def _closed(self, rows: pa.RecordBatch, ordinals: npt.NDArray[np.int64], measures: Measures | None = None) -> Chunk:
+        chunk = Chunk(rows, ordinals, self.losses, self.counts, self.keys, measures)
         self._start()
         return chunk
 
@@ -288,10 +292,16 @@ class _Assembler:
 
 
 def record_digest(values: Mapping[str, Any]) -> bytes:
-    """Return 16 bytes that name a record's values, for telling a record that comes twice from a clash of keys."""
+    """Return 16 bytes that name a record's values, for telling a record that comes twice from a clash of keys.
+
+    Its text stands there as its digest, which is wanted in any case.
+    """
     hasher = blake3()
     for name in sorted(values):
         value = values[name]
+        if name == "text" and isinstance(value, str):
+            hasher.update(b"text:" + text_digest(value))
+            continue
         data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
         hasher.update(f"{name}:{type(value).__name__}:{len(data)}:".encode() + data)
     return hasher.digest(16)

@@ -45,10 +45,13 @@ def key_ids(
     return _digested(start, *_parts(keys, b"bytes"), middle, *_parts(_decimals(offsets), b"int"), id_part(0))
 
 
-def record_digests(values: Columns) -> pa.FixedSizeBinaryArray:
-    """Return `chunks.record_digest` of each row."""
+def record_digests(values: Columns, texts: pa.FixedSizeBinaryArray) -> pa.FixedSizeBinaryArray:
+    """Return `chunks.record_digest` of each row; `texts` are the digests of the column `text`."""
     pieces: list[Any] = []
     for name in sorted(values):
+        if name == "text":
+            pieces += [b"text:", pc.cast(texts, pa.large_binary())]
+            continue
         written, kind = _written(values[name])
         size = pc.binary_length(written).cast(pa.large_string()).cast(pa.large_binary())
         head = _joined(f"{name}:{kind}:".encode(), size, b":")

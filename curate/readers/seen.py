@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from transforms.hash_order import stable_order
+
 Halves = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
 
@@ -33,7 +35,7 @@ class Seen:
     def meet(self, ids: npt.NDArray[np.uint8], digests: npt.NDArray[np.uint8]) -> Met:
         """Remember records given as rows of 16 bytes; of equal ids the first record that ever came counts."""
         records = np.concatenate([_halves(ids), _halves(digests)], axis=1)
-        order = np.lexsort((records[:, 1], records[:, 0]))
+        order = _order(records)
         ordered = records[order]
         begins = np.ones(len(order), np.bool_)
         begins[1:] = (ordered[1:, :2] != ordered[:-1, :2]).any(axis=1)
@@ -63,9 +65,18 @@ class Seen:
     def _add(self, records: Halves) -> None:
         while self._runs and len(self._runs[-1]) <= 2 * len(records):
             records = np.concatenate([self._runs.pop(), records])
-            records = records[np.lexsort((records[:, 1], records[:, 0]))]
+            records = records[_order(records)]
         if len(records):
             self._runs.append(records)
+
+
+def _order(records: Halves) -> Rows:
+    """Return the stable order of `records` by their ids, which as a rule differ in their first half."""
+    order = stable_order(np.ascontiguousarray(records[:, 0]))
+    first = records[order, 0]
+    if (first[1:] == first[:-1]).any():
+        return np.asarray(np.lexsort((records[:, 1], records[:, 0])), np.int64)
+    return order
 
 
 def _halves(values: npt.NDArray[np.uint8]) -> Halves:
