@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 BATCH_ROWS: Final = 4096
-BATCH_BYTES: Final = 4 << 20
+BATCH_BYTES: Final = 8 << 20
 BUFFER: Final = 1 << 20
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from curate.running.allocation import memory_kept
 from curate.running.jobs import Item, Job, TaskError
 from curate.running.measuring import Output, peak_mb, reset_peak
 
@@ -105,7 +106,8 @@ def try_item(job: Job, item: Item) -> Attempt | Failed:
     reset_peak()
     start, began = time.time(), time.monotonic()
     try:
-        result = job.run(item)
+        with memory_kept():
+            result = job.run(item)
     except (Exception, SystemExit) as error:
         seconds = time.monotonic() - began
         return Failed(in_words(error), traceback.format_exc(), seconds, host, pid, start, output.text())
