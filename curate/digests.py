@@ -7,7 +7,7 @@ that does not grow with them. A key is the digest of canonical JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -104,6 +104,14 @@ def logical_type(kind: pa.DataType) -> str:
     raise TypeError(f"columns of type {kind} are not supported: cast the column before it is read")
 
 
+_ONES: Final = np.ones(1 << 13, np.uint8)
+_ONES.flags.writeable = False
+
+
+def _ones(count: int) -> npt.NDArray[np.uint8]:
+    return _ONES[:count] if count <= len(_ONES) else np.ones(count, np.uint8)
+
+
 class _ColumnDigest:
     """Streams of one column: which rows are null, lengths, values; children for nested types."""
 
@@ -111,31 +119,42 @@ class _ColumnDigest:
         self.kind = kind
         self.valid, self.lengths, self.values = blake3(), blake3(), blake3()
         self.children: list[_ColumnDigest] = []
+        self._add: Callable[[_ColumnDigest, pa.Array, npt.NDArray[np.uint8]], None] = _ColumnDigest._add_numbers
         if pa.types.is_struct(kind):
             self.children = [_ColumnDigest(kind.field(i).type) for i in range(kind.num_fields)]
+            self._add = _ColumnDigest._add_fields
         elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-            self.children = [_ColumnDigest(kind.value_type)]
+            self.children, self._add = [_ColumnDigest(kind.value_type)], _ColumnDigest._add_list
+        elif pa.types.is_fixed_size_binary(kind):
+            self._add = _ColumnDigest._add_fixed
+        elif logical_type(kind) in ("string", "binary"):
+            self._add = _ColumnDigest._add_strings
 
     def update(self, array: pa.Array) -> None:
-        kind = self.kind
-        valid = np.ones(len(array), np.uint8)
+        valid = _ones(len(array))
         if array.null_count:
             valid = array.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8)
-        self.valid.update(valid.tobytes())
-        if pa.types.is_struct(kind):
-            for child, values in zip(self.children, array.flatten(), strict=True):
-                child.update(values)
-        elif self.children:
-            self.lengths.update(pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64()).to_numpy().tobytes())
-            self.children[0].update(array.flatten())
-        elif pa.types.is_fixed_size_binary(kind):
-            self.values.update(_fixed_values(array, kind.byte_width, valid))
-        elif logical_type(kind) in ("string", "binary"):
-            lengths, data = _variable_buffers(array)
-            self.lengths.update(lengths.tobytes())
-            self.values.update(data)
-        else:
-            self.values.update(_fixed_bytes(array, kind))
+        self.valid.update(valid.data)
+        self._add(self, array, valid)
+
+    def _add_fields(self, array: pa.Array, valid: npt.NDArray[np.uint8]) -> None:
+        for child, values in zip(self.children, array.flatten(), strict=True):
+            child.update(values)
+
+    def _add_list(self, array: pa.Array, valid: npt.NDArray[np.uint8]) -> None:
+        self.lengths.update(pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64()).to_numpy().tobytes())
+        self.children[0].update(array.flatten())
+
+    def _add_strings(self, array: pa.Array, valid: npt.NDArray[np.uint8]) -> None:
+        lengths, data = _variable_buffers(array)
+        self.lengths.update(lengths.view(np.uint8).data)
+        self.values.update(data)
+
+    def _add_fixed(self, array: pa.Array, valid: npt.NDArray[np.uint8]) -> None:
+        self.values.update(_fixed_values(array, self.kind.byte_width, valid))
+
+    def _add_numbers(self, array: pa.Array, valid: npt.NDArray[np.uint8]) -> None:
+        self.values.update(_fixed_bytes(array, self.kind))
 
     def digest(self) -> bytes:
         parts = [self.valid.digest(), self.lengths.digest(), self.values.digest()]
@@ -145,7 +164,8 @@ class _ColumnDigest:
 def _variable_buffers(array: pa.Array) -> tuple[npt.NDArray[np.int64], memoryview]:
     """Return the length of each value, 0 for nulls, and their bytes one after the other: a view where no null is."""
     filled = pc.fill_null(array, b"" if "binary" in str(array.type) else "") if array.null_count else array
-    large = filled.cast(pa.large_binary())
+    is_large = pa.types.is_large_string(filled.type) or pa.types.is_large_binary(filled.type)
+    large = filled if is_large else filled.cast(pa.large_binary())
     if not len(large):
         return np.zeros(0, np.int64), memoryview(b"")
     offsets = np.frombuffer(large.buffers()[1], np.int64)[large.offset : large.offset + len(large) + 1]
@@ -171,7 +191,8 @@ def _fixed_bytes(array: pa.Array, kind: pa.DataType) -> bytes:
         array, kind = array.cast(pa.int64()), pa.int64()
     if pa.types.is_date32(kind):
         array, kind = array.cast(pa.int32()), pa.int32()
-    return np.asarray(pc.fill_null(array, pa.scalar(0, kind)).to_numpy(zero_copy_only=False)).tobytes()
+    filled = pc.fill_null(array, pa.scalar(0, kind)) if array.null_count else array
+    return np.asarray(filled.to_numpy(zero_copy_only=False)).tobytes()
 
 
 class ContentDigest:

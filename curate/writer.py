@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -35,9 +36,10 @@ class Written:
 
 def row_bytes(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
     """Return the logical bytes of each row: widths of fixed columns plus lengths of variable ones."""
-    total = np.zeros(batch.num_rows, np.int64)
+    total = np.full(batch.num_rows, sum(map(_width, batch.schema.types)), np.int64)
     for array in batch.columns:
-        total += _value_bytes(array)
+        if not _width(array.type):
+            total += _value_bytes(array)
     return total
 
 
@@ -49,6 +51,8 @@ def string_lengths(array: pa.Array) -> npt.NDArray[np.int64]:
 
 def _value_bytes(array: pa.Array) -> npt.NDArray[np.int64]:
     kind = array.type
+    if width := _width(kind):
+        return np.full(len(array), width, np.int64)
     if pa.types.is_struct(kind):
         children = [_value_bytes(child) for child in array.flatten()]
         return np.asarray(np.sum(children, axis=0), np.int64)
@@ -59,11 +63,10 @@ def _value_bytes(array: pa.Array) -> npt.NDArray[np.int64]:
         ends = np.cumsum(lengths)
         sums = np.concatenate([[0], np.cumsum(_value_bytes(array.flatten()))])
         return np.asarray(sums[ends] - sums[ends - lengths] + 8, np.int64)
-    if width := _width(kind):
-        return np.full(len(array), width, np.int64)
     return string_lengths(array) + np.int64(8)
 
 
+@cache
 def _width(kind: pa.DataType) -> int:
     """Return the bytes of each value of `kind`, 0 where they differ."""
     if pa.types.is_nested(kind):
@@ -73,23 +76,27 @@ def _width(kind: pa.DataType) -> int:
     return 0 if logical_type(kind) in ("string", "binary") else max(1, int(kind.bit_width) // 8)
 
 
+Sized = tuple[pa.RecordBatch, npt.NDArray[np.int64]]
+"""Rows, and the logical bytes of each."""
+
+
 class RowCutter:
     """Cuts rows that come in batches into groups that close as soon as they hold `limit` logical bytes."""
 
     def __init__(self, limit: int) -> None:
         """Start with no rows; `bytes` counts the logical bytes of all rows that came."""
         self.limit, self.bytes = limit, 0
-        self._pending: list[pa.RecordBatch] = []
+        self._pending: list[Sized] = []
         self._held = 0
 
-    def add(self, batch: pa.RecordBatch) -> Iterator[list[pa.RecordBatch]]:
+    def add(self, batch: pa.RecordBatch, sizes: npt.NDArray[np.int64]) -> Iterator[list[Sized]]:
         """Yield the groups that close with the rows of `batch`, each in pieces; to be read to its end."""
-        ends = np.cumsum(row_bytes(batch))
+        ends = np.cumsum(sizes)
         start = 0
         while start < batch.num_rows:
             before = int(ends[start - 1]) if start else 0
             stop = int(np.searchsorted(ends, before + self.limit - self._held)) + 1
-            self._pending.append(batch.slice(start, stop - start))
+            self._pending.append((batch.slice(start, stop - start), sizes[start:stop]))
             if stop > batch.num_rows:
                 self._held += int(ends[-1]) - before
                 break
@@ -97,22 +104,26 @@ class RowCutter:
             start = stop
         self.bytes += int(ends[-1]) if len(ends) else 0
 
-    def rest(self) -> Iterator[list[pa.RecordBatch]]:
+    def rest(self) -> Iterator[list[Sized]]:
         """Yield the group that is not full, if it has rows."""
         if self._pending:
             group, self._pending, self._held = self._pending, [], 0
             yield group
 
 
-def _as_one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+def _as_one(group: list[Sized]) -> pa.RecordBatch:
+    return group[0][0] if len(group) == 1 else pa.concat_batches([batch for batch, _ in group])
 
 
 def cut_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of `batches` in batches that close as soon as they hold `limit` logical bytes."""
+    return _cut(((batch, row_bytes(batch)) for batch in batches), limit)
+
+
+def _cut(rows: Iterable[Sized], limit: int) -> Iterator[pa.RecordBatch]:
     cutter = RowCutter(limit)
-    for batch in batches:
-        yield from map(_as_one, cutter.add(batch))
+    for batch, sizes in rows:
+        yield from map(_as_one, cutter.add(batch, sizes))
     yield from map(_as_one, cutter.rest())
 
 
@@ -135,14 +146,13 @@ class TableWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add the rows of `batch`."""
-        for group in self._cutter.add(batch):
+        for group in self._cutter.add(batch, row_bytes(batch)):
             self._write(group)
 
-    def _write(self, group: list[pa.RecordBatch]) -> None:
-        chunks = list(cut_rows(group, CHUNK_BYTES))
-        for chunk in chunks:
-            self._digest.update(chunk)
-        table = pa.Table.from_batches(chunks, self.schema)
+    def _write(self, group: list[Sized]) -> None:
+        table = pa.Table.from_batches(list(_cut(group, CHUNK_BYTES)), self.schema)
+        for batch, _ in group:
+            self._digest.update(batch)
         self._rows += table.num_rows
         self._file.write_table(table, row_group_size=max(1, table.num_rows))
 

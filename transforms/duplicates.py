@@ -134,9 +134,14 @@ def split_buckets(keys: Hashes, splits: Hashes, order: Hashes, documents: Indice
     lengths = [len(keys), len(splits), len(order), len(documents)]
     if len(set(lengths)) > 1 or cap < 2:
         raise ValueError(f"split_buckets needs four arrays of one length and cap ≥ 2: got {lengths} and cap {cap}")
-    rows = np.argsort(keys, kind="stable")
-    sizes = np.diff(_borders(keys[rows]))
-    several, rows = sizes > 1, rows[np.repeat(sizes > 1, sizes)]  # most rows are alone in their bucket
+    if (keys[1:] >= keys[:-1]).all():  # as they come from an exchange
+        sizes = np.diff(_borders(keys))
+        rows = np.flatnonzero(np.repeat(sizes > 1, sizes))  # most rows are alone in their bucket
+    else:
+        rows = np.argsort(keys, kind="stable")
+        sizes = np.diff(_borders(keys[rows]))
+        rows = rows[np.repeat(sizes > 1, sizes)]
+    several = sizes > 1
     largest, sizes = int(sizes.max(initial=0)), sizes[several]
     borders = np.concatenate([[0], np.cumsum(sizes)])
     names, local = np.unique(documents[rows], return_inverse=True)
@@ -160,9 +165,18 @@ def order_prefixes(orders: pa.LargeBinaryArray, skipped: int, digests: pa.FixedS
 
     `skipped` is the length of what all order keys begin with: `common_prefix` of the lowest and the highest.
     """
-    beginnings = [key[skipped : skipped + 3].ljust(3, b"\0") for key in orders.to_pylist()]
-    numbers = np.frombuffer(b"".join(b"\0\0\0\0\0" + key for key in beginnings), ">u8").astype(np.uint64)
-    return numbers << np.uint64(40) | leading_bits(digests) >> np.uint64(24)
+    numbers = leading_bits(digests) >> np.uint64(24)
+    _, offsets, content = orders.buffers()
+    if content is None or not len(orders):
+        return numbers
+    data = np.frombuffer(content, np.uint8)
+    bounds = np.frombuffer(offsets, np.int64, len(orders) + 1, 8 * orders.offset)
+    for byte in range(3):
+        places = bounds[:-1] + (skipped + byte)
+        there = places < bounds[1:]
+        values = np.where(there, data[np.where(there, places, 0)], 0).astype(np.uint64)
+        numbers |= values << np.uint64(56 - 8 * byte)
+    return numbers
 
 
 def common_prefix(lowest: bytes, highest: bytes) -> int:

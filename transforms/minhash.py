@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Final
 
 import numpy as np
@@ -162,8 +163,7 @@ class MinHash:
 
 def permutations(minhash: MinHash) -> tuple[Values, Values]:
     """Return a_k and b_k of the bands × rows permutations: a pure function of (seed, k)."""
-    drawn = [_function(minhash.seed, k) for k in range(minhash.bands * minhash.rows)]
-    words = np.frombuffer(b"".join(drawn), "<u4").astype(np.uint32).reshape(-1, 2)
+    words = np.frombuffer(_drawn(minhash.seed, minhash.bands * minhash.rows), "<u4").astype(np.uint32).reshape(-1, 2)
     return words[:, 1] | np.uint32(1), np.ascontiguousarray(words[:, 0])
 
 
@@ -249,6 +249,11 @@ def scoped_keys(keys: Hashes, groups: Hashes) -> Hashes:
     scoped = np.empty_like(keys)
     _scoped(keys, groups, scoped)
     return scoped
+
+
+@lru_cache(maxsize=16)
+def _drawn(seed: int, functions: int) -> bytes:
+    return b"".join(_function(seed, k) for k in range(functions))
 
 
 def _function(seed: int, k: int) -> bytes:

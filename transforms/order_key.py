@@ -96,7 +96,22 @@ def order_keys(
     columns = [encode_column(_values(batch, by.column, sources), by.descending, by.column) for by in order_by(prefer)]
     texts: Any = text_digests(cast("pa.LargeStringArray", batch.column("text"))) if digests is None else digests
     ids: Any = batch.column("id")
-    return join_keys([*columns, pc.cast(texts, _LARGE_BINARY), pc.cast(ids, _LARGE_BINARY)])
+    ends = _joined_ends(texts, ids)
+    return join_keys([*columns, ends]) if columns else ends
+
+
+def _joined_ends(texts: Any, ids: Any) -> pa.LargeBinaryArray:
+    """Return digest and id of each row, one after the other."""
+    if any(part.null_count or not pa.types.is_fixed_size_binary(part.type) for part in (texts, ids)):
+        return join_keys([pc.cast(texts, _LARGE_BINARY), pc.cast(ids, _LARGE_BINARY)])
+    return _rows(np.hstack([_bytes(texts), _bytes(ids)]))
+
+
+def _bytes(values: Any) -> Matrix:
+    """Return the bytes of values of one width, none of them null, as rows."""
+    width = values.type.byte_width
+    content = values.buffers()[1] or b""
+    return np.frombuffer(content, np.uint8, width * len(values), width * values.offset).reshape(-1, width)
 
 
 def join_keys(parts: Sequence[Any]) -> pa.LargeBinaryArray:

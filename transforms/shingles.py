@@ -64,6 +64,8 @@ def shingle_sets(text: pa.LargeStringArray, ngram: int, unit: Unit = "word", lef
     """Return the shingle set of each text: what verification compares. 8 bytes per shingle."""
     table = membership(left_out)
     sets = [_shingle_sets(text.slice(i, j - i), ngram, unit, table) for i, j in portions(text, PORTION)]
+    if len(sets) == 1:
+        return sets[0]
     sizes = [np.zeros(1, np.int64), *(np.diff(part.offsets) for part in sets)]
     values = [np.zeros(0, np.uint64), *(part.values for part in sets)]
     return Sets(np.cumsum(np.concatenate(sizes)), np.concatenate(values))
@@ -94,9 +96,11 @@ def sort_runs(offsets: Offsets, values: Hashes) -> None:
 def _shingle_sets(text: pa.LargeStringArray, ngram: int, unit: Unit, table: Hashes) -> Sets:
     units, hashes = unit_hashes(text, unit)
     offsets, values = _shingles(hashes, units, *text_buffers(text), np.int64(ngram))
+    del hashes  # as much as what is sorted now
     sort_runs(offsets, values)
     sets = np.zeros(len(text) + 1, np.int64)
-    return Sets(sets, values[: _distinct(offsets, values, table, sets)].copy())
+    count = _distinct(offsets, values, table, sets)
+    return Sets(sets, values[:count] if 8 * count >= 7 * len(values) else values[:count].copy())
 
 
 def portions(text: pa.LargeStringArray, size: int) -> Iterator[tuple[int, int]]:

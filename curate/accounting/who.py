@@ -18,7 +18,7 @@ entries per step and attribute at most.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,7 +30,7 @@ from curate.accounting.measures import Coded, Integers, coded
 from curate.accounting.statistics import LENGTH_BINS, LENGTH_EDGES, Statistics, least, lowest
 from transforms.count_by import CountBy
 from transforms.outcome import Outcome, Transform
-from transforms.scripts import find_scripts
+from transforms.scripts import CODES, find_scripts
 from transforms.segmentation import text_buffers
 from transforms.url_places import hosts_of, places_of
 
@@ -70,11 +70,16 @@ class Origins:
 
 def origins_of(batch: pa.RecordBatch) -> Origins:
     """Return what stays with the documents of `batch`."""
+    return with_scripts(hosts_in(batch), batch)
+
+
+def hosts_in(batch: pa.RecordBatch) -> Origins:
+    """Return what the URLs of the documents of `batch` say, without scripts."""
     if batch.schema.get_field_index("url") < 0:
-        return with_scripts(Origins(None, None, None), batch)
+        return Origins(None, None, None)
     hosts = coded(hosts_of(places_of(batch.column("url"))))
     countries = _over(hosts, [country_of(host) if host else None for host in hosts.values])
-    return with_scripts(Origins(hosts, countries, None), batch)
+    return Origins(hosts, countries, None)
 
 
 def with_scripts(origins: Origins, batch: pa.RecordBatch) -> Origins:
@@ -84,8 +89,8 @@ def with_scripts(origins: Origins, batch: pa.RecordBatch) -> Origins:
         return origins
     data, bounds = text_buffers(batch.column("text"))
     ends = np.minimum(bounds[1:], bounds[:-1] + SEEN)  # a letter that is cut there counts as none
-    found = find_scripts(data, bounds[:-1], ends)
-    return replace(origins, scripts=coded(pa.array(found.names(), pa.large_string())))
+    found = find_scripts(data, bounds[:-1], ends).script
+    return replace(origins, scripts=Coded([None, *CODES[1:]], found.astype(np.int64)))
 
 
 def _over(column: Coded, names: Sequence[str | None]) -> Coded:
@@ -97,15 +102,16 @@ def _over(column: Coded, names: Sequence[str | None]) -> Coded:
 class Who:
     """Counts of one shard by what documents are."""
 
-    def __init__(self, transforms: Iterable[Transform]) -> None:
+    def __init__(self, transforms: Sequence[Transform]) -> None:
         named = [column for transform in transforms if isinstance(transform, CountBy) for column in transform.columns]
         self.named = tuple(dict.fromkeys(named))
+        self.counts = bool(transforms)
         self.steps: dict[str, dict[tuple[str, str], _Values]] = {}
         self.hosts = _Hosts()
 
     def enter(self, batch: pa.RecordBatch) -> Origins:
         """Count the documents that come into the chain, and return what stays with them."""
-        origins = origins_of(batch)
+        origins = origins_of(batch) if self.counts else hosts_in(batch)  # without steps nobody asks for scripts
         if origins.hosts is not None:
             self.hosts.count("documents", origins.hosts)
         return origins

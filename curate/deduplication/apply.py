@@ -58,7 +58,8 @@ class ApplyJob:
         listing = listed(self.plan, self.verdicts, item.unit)
         named = MEASURES[measure] + ("" if self.plan.without_templates is None else WITHOUT_TEMPLATES)
         shown = Shown.of(self.sampled, _array(listing[0]), listing[1])
-        told = Told(listing, self._survivors(item.unit), self._threshold(), named, self.plan.reference_of, shown)
+        reference_of = self.plan.reference_of if self.plan.frozen else None
+        told = Told(listing, self._survivors(item.unit), self._threshold(), named, reference_of, shown)
         action = TagListed if self.plan.action == "tag" else DropListed
         step = Step(STEP, action(told, self.plan.count, self.plan.schema))
         job = DocumentJob(self.store, self.name, None, (step,), self.plan.schema, self.forbids)
@@ -116,7 +117,7 @@ class Told:
     survivors: Survivors
     threshold: str
     measure: str
-    reference_of: Callable[[int], str | None]
+    reference_of: Callable[[int], str | None] | None  # none where there are no references
     shown: Shown
 
     def dropped(self, batch: pa.RecordBatch) -> tuple[npt.NDArray[np.bool_], pa.RecordBatch]:
@@ -152,15 +153,20 @@ class Told:
 
     def _evidence(self, columns: Mapping[str, pa.Array]) -> pa.LargeStringArray:
         """Return canonical JSON, put together by column: band, equal text, reference, survivor."""
-        frozen = [None if ref is None else self.reference_of(ref) for ref in columns["because"].to_pylist()]
-        references = [None if name is None else f'"reference":{canonical_json(name)},' for name in frozen]
         return _joined(
             "{",
             _or_nothing(_joined('"band":', columns["band"].cast(pa.large_string()), ",")),
             _or_nothing(_joined('"equal_to":"', _hex(columns["equal_to"]), '",')),
-            _or_nothing(pa.array(references, pa.large_string())),
+            _or_nothing(self._references(columns["because"])),
             _joined('"survivor":"', _hex(columns["survivor"]), '"}'),
         )
+
+    def _references(self, because: pa.Array) -> pa.LargeStringArray:
+        """Return what the evidence says of references, null where the survivor is in none."""
+        if self.reference_of is None:
+            return pa.nulls(len(because), pa.large_string())
+        frozen = [None if ref is None else self.reference_of(ref) for ref in because.to_pylist()]
+        return pa.array([None if f is None else f'"reference":{canonical_json(f)},' for f in frozen], pa.large_string())
 
 
 def _either(choice: pa.BooleanArray, yes: str, no: str) -> pa.LargeStringArray:
@@ -229,6 +235,7 @@ class DropListed:
     told: Told
     count: str | None
     schema: pa.Schema
+    name: ClassVar[str] = STEP
     version: ClassVar[int] = 1
     libraries: ClassVar[tuple[str, ...]] = ()
 

@@ -36,7 +36,7 @@ class Held:
 
     refs: Refs = field(default_factory=lambda: np.zeros(0, np.int64))
     offsets: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    _values: Hashes = field(default_factory=lambda: np.empty(1 << 16, np.uint64))
+    _values: Hashes = field(default_factory=lambda: np.empty(SHINGLES_HELD, np.uint64))  # untouched pages cost nothing
 
     @property
     def sets(self) -> Sets:

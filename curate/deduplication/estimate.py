@@ -24,8 +24,11 @@ EDGE_MEMORY: Final = 228
 WORD_BYTES: Final = 6
 """Bytes of text per word, as in English."""
 
-SHINGLES_MEMORY: Final = 256 << 20
-"""What a task that compares pairs holds of shingle sets."""
+PAIRS_MEMORY: Final = 256 << 20
+"""What a task that proposes pairs holds of them: of the largest buckets that are held whole."""
+
+SHINGLES_MEMORY: Final = 512 << 20
+"""What a task that compares pairs holds of shingle sets and edges. A text above 64 MiB takes ten times its bytes."""
 
 
 @dataclass(frozen=True, slots=True)

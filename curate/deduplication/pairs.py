@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from curate.deduplication.buckets import bucket_pairs
+from curate.deduplication.estimate import PAIRS_MEMORY
 from curate.deduplication.plan import (
     BANDS,
     INSIDE,
@@ -33,6 +34,8 @@ from transforms.duplicates import common_prefix, order_prefixes
 from transforms.minhash import band_keys, scoped_keys, split_keys
 from transforms.order_key import group_hashes
 from transforms.word_hashes import Hashes
+
+PAIRS_AT_A_TIME: Final = 1 << 19
 
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -141,7 +144,7 @@ class CandidatesJob:
     @property
     def resources(self) -> Resources:
         """What a task needs."""
-        return self.plan.resources
+        return Resources(memory=self.plan.resources.memory + PAIRS_MEMORY)
 
     def run(self, item: Item) -> int:
         """Publish the candidate pairs of partition `item.unit`, and return how many rows were looked at."""
@@ -152,9 +155,11 @@ class CandidatesJob:
                 rows += pairs.rows
                 one = self.plan.are_documents(pairs.a)  # a < b, and the frozen ones come last: not both are frozen
                 a, b = pairs.a[one], pairs.b[one]
-                by_pair = partition_of(_pair_hash(a, b), exchange.partitions)
-                columns = [pa.array(column) for column in (a, b, owners(a, b))]
-                found.add(pa.RecordBatch.from_arrays(columns, schema=PAIRS), by_pair)
+                owned = owners(a, b)
+                for some in _slices(len(a)):
+                    columns = [pa.array(column[some]) for column in (a, b, owned)]
+                    by_pair = partition_of(_pair_hash(a[some], b[some]), exchange.partitions)
+                    found.add(pa.RecordBatch.from_arrays(columns, schema=PAIRS), by_pair)
                 for name, count in zip(counts, (len(a), pairs.given_up, pairs.buckets), strict=True):
                     counts[name] += count
             publish_files(self.store, item, self.name, {exchange.file: found.finish()}, {"duplicates": counts})
@@ -166,11 +171,18 @@ def owners(a: Refs, b: Refs) -> Refs:
 
     All pairs of a bucket have one owner, its least document, unless one of them is paired with a lesser one too.
     """
-    names, local = np.unique(np.concatenate([a, b]), return_inverse=True)
+    names, owned = np.union1d(np.unique(a), np.unique(b)), np.empty(len(a), np.int64)
     least = np.arange(len(names))
-    first, second = local[: len(a)], local[len(a) :]
-    np.minimum.at(least, second, first)
-    return np.asarray(names[least[first]], np.int64)
+    for some in _slices(len(a)):
+        np.minimum.at(least, np.searchsorted(names, b[some]), np.searchsorted(names, a[some]))
+    for some in _slices(len(a)):
+        owned[some] = names[least[np.searchsorted(names, a[some])]]
+    return owned
+
+
+def _slices(count: int) -> Iterator[slice]:
+    """Yield what `count` pairs are looked at in, so that working memory does not grow with them."""
+    yield from (slice(first, first + PAIRS_AT_A_TIME) for first in range(0, count, PAIRS_AT_A_TIME))
 
 
 def by_node(refs: Refs, partitions: int) -> Refs:

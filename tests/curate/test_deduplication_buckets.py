@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from curate import Outputs, deduplicate
-from curate.deduplication import buckets
+from curate.deduplication import buckets, pairs
 from curate.deduplication.buckets import bucket_pairs
 from curate.deduplication.plan import BANDS
 from curate.store import Store
@@ -68,6 +68,17 @@ def test_cuts_follow_from_the_rows_alone(tmp_path: Path, monkeypatch: pytest.Mon
         found = bucket_pairs(Store(tmp_path), batches, CAP)
         cuts.append([(some.a.tolist(), some.rows) for some in found if len(some.a) or some.rows])
     assert cuts[0] == cuts[1] == cuts[2]
+
+
+def test_owner_of_a_pair_is_the_least_document_paired_with_its_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(2)
+    codes = np.unique(draw.integers(0, 60 * 60, 500))
+    a, b = (codes // 60)[codes // 60 < codes % 60] * 3, (codes % 60)[codes // 60 < codes % 60] * 3
+    expected = [min([first, *a[b == first].tolist()]) for first in a.tolist()]
+    for at_a_time in (1, 7, 1000):
+        monkeypatch.setattr(pairs, "PAIRS_AT_A_TIME", at_a_time)
+        assert pairs.owners(a, b).tolist() == expected
+    assert pairs.owners(a[:0], b[:0]).tolist() == []
 
 
 def test_large_buckets_change_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
