@@ -126,4 +126,4 @@ def _mixtures() -> Iterator[str]:
 def _added(added: Sequence[str]) -> Iterator[str]:
     """Yield added tokens, whole, doubled, cut, and within words."""
     for text in added[:: max(1, len(added) // 64)]:
-        yield f"{text}a {text} {text}{text}\n{text[:-1]} {text[1:]} a{text}1 {text.upper()}  {text}\t{text}."
+        yield f"{text}a {text} {text}{text}\n{text[:-1]} {text[1:]} a{text}1 {text[::-1]}  {text}\t{text}."

@@ -72,7 +72,8 @@ def _fields(layout: Layout) -> list[str]:
 
 
 def _set(name: str, origin: str, licence: str, splits: str, *layouts: Layout) -> KnownSet:
-    return KnownSet(name, origin, licence, tuple(splits.split()), tuple(MappingProxyType(one) for one in layouts))
+    parts = tuple(part for part in splits.split(" ") if part)
+    return KnownSet(name, origin, licence, parts, tuple(MappingProxyType(one) for one in layouts))
 
 
 def _fields_of(question: str = "", answer: str = "", **others: Any) -> Layout:

@@ -255,7 +255,7 @@ def without_controls(content: str, controls: Any) -> str:
 def _resident() -> int | None:
     """Return the resident memory of this process in bytes, or None where nothing says."""
     try:
-        return int(_STATM.read_bytes().split()[1]) * _PAGE
+        return int(_STATM.read_bytes().split(b" ")[1]) * _PAGE
     except OSError:
         return None
 

@@ -24,11 +24,12 @@ _URL: Final = pa.field("url", pa.large_string())
 _PAGES: Final = pa.field("pages", pa.int64())
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 _BLANKS: Final = " \t\n\r\f\v\u00a0\u3000\ufeff\ufffd"
+_SMALL: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LINE_ENDS: Final = re.compile(r"\r\n?")
 _EMPTY_LINES: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 _MARKED: Final = re.compile(r"^ (?! )")  # the blank behind a mark of lists or headings, which is gone
 _TABLES: Final = frozenset({"table", "ref", "gallery", "timeline", "score", "imagemap", "mapframe", "templatestyles"})
-_NOT_SHOWN: Final = re.compile(r"(?i)\s*(?:file|image|category|media)\s*:")
+_NOT_SHOWN: Final = re.compile(r"(?ai)\s*(?:file|image|category|media)\s*:")
 
 
 class _Lost(NamedTuple):
@@ -147,11 +148,13 @@ def plain_text(wikitext: str) -> str:
     import mwparserfromhell
 
     code = mwparserfromhell.parse(wikitext)
-    for node in code.ifilter_tags(recursive=False, matches=lambda tag: str(tag.tag).strip().lower() in _TABLES):
+    for node in code.ifilter_tags(
+        recursive=False, matches=lambda tag: str(tag.tag).strip(_BLANKS).translate(_SMALL) in _TABLES
+    ):
         code.remove(node)
     for link in code.ifilter_wikilinks(recursive=False, matches=lambda link: bool(_NOT_SHOWN.match(str(link.title)))):
         code.remove(link)
-    for tag in code.filter_tags(matches=lambda tag: str(tag.tag).strip().lower() == "math"):
+    for tag in code.filter_tags(matches=lambda tag: str(tag.tag).strip(_BLANKS).translate(_SMALL) == "math"):
         code.replace(tag, f"${str(tag.contents).strip()}$")
     for link in code.filter_wikilinks(matches=lambda link: str(link.title).startswith(":") and not link.text):
         code.replace(link, str(link.title)[1:])

@@ -53,7 +53,7 @@ def from_tiktoken(ranks: bytes, pattern: str, special: Mapping[str, int]) -> byt
         TokenizerError: it is no such file, lacks a byte, or ids are used twice.
     """
     try:
-        lines = [line.split() for line in ranks.splitlines() if line.strip()]
+        lines = [line.split(None) for line in ranks.split(b"\n") if line.strip(b" \r")]
         tokens = {base64.b64decode(token, validate=True): int(rank) for token, rank in lines}
     except ValueError as error:
         raise TokenizerError(f"no file of ranks of tiktoken: {error}") from None
