@@ -1,14 +1,16 @@
-"""From the bytes of a page to its text: trafilatura or resiliparse behind one transform, bounded and deterministic.
+"""From the bytes of a page to its text: our block engine, trafilatura or resiliparse, bounded and deterministic.
 
 Bytes are decoded as `transforms.decoding` says. `text/plain` is that text; HTML goes to the extractor once its markup
-is within bounds (`transforms.markup`): bounds are counts, so the same pages are refused everywhere. Dates and other
-metadata are never asked for: htmldate's default maximum is the day of the run. trafilatura sees pages through
-`transforms.unicode_shield`, so its text does not depend on Python's version; its caches hold pure functions only, and
-its deduplication, which remembers earlier documents, is off.
+is within bounds: bounds are counts, so the same pages are refused everywhere. The block engine (`transforms.pages`)
+counts for itself and needs no bound on depth; for the others, `transforms.markup` counts first. What a page says of
+itself becomes columns where the block engine reads it; trafilatura is never asked: htmldate's default maximum is the
+day of the run. trafilatura sees pages through `transforms.unicode_shield`, so its text does not depend on Python's
+version; its caches hold pure functions only, and its deduplication, which remembers earlier documents, is off.
 
 Extraction makes text of bytes, so it starts the count of characters and has no edits. Invariants: text is valid
 Unicode; each record is kept or dropped with one reason; the outcome for a record depends on that record alone.
-Cost: on one core about 13 ms (trafilatura) or 1 ms (resiliparse) for a news page of 170 kB; at the bounds, seconds.
+Cost: on one core about 2 ms (blocks), 13 ms (trafilatura) or 1 ms (resiliparse) for a news page of 170 kB; at the
+bounds, seconds.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from transforms.markup import Markup, measure_markup
 from transforms.optout import answers, page_signals, parse_signals, write_signals
 from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.page_licence import page_licence
+from transforms.pages.engine import DEFAULT_MARKS, Extracted, extract
+from transforms.pages.writing import MARKS
 from transforms.schema import BASE, EXTRA, NOT_CHECKED, PAYLOAD, UNKNOWN, documents
 from transforms.unicode_shield import shield
 
@@ -38,10 +42,24 @@ _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 _CONTROLS: Final = bytes(point for point in range(32) if point not in (9, 10, 12, 13))
 _MORE_CONTROLS: Final = re.compile("[\x80-\x84\x86-\x9f]")
 _BLANKS: Final = " \t\n\r\f\v\u00a0\u3000\ufeff\ufffd"
+_UNSEEN: Final = bytes([*range(33), *range(0x80, 0xC0)])  # blanks, controls, all but the first byte of a character
 _ENCODING: Final = pa.field("encoding", pa.large_string())
-_CONFIDENCE: Final = pa.field("decode_confidence", pa.decimal128(5, 4))
+_SHARE: Final = pa.decimal128(5, 4)
+_CONFIDENCE: Final = pa.field("decode_confidence", _SHARE)
 _URL: Final = pa.field("url", pa.large_string())
 _SIGNALS: Final = pa.field("optout_signals", pa.large_string())
+_SAID: Final = (
+    pa.field("title", pa.large_string()),
+    pa.field("author", pa.large_string()),
+    pa.field("published", pa.large_string()),
+    pa.field("language_hint", pa.large_string()),
+    pa.field("canonical_url", pa.large_string()),
+    pa.field("page_type", pa.large_string()),
+    pa.field("extraction_confidence", _SHARE),
+    pa.field("extracted_ratio", _SHARE),
+)
+"""What the block engine reads of a page beside its text: null for what a page does not say, and for other extractors
+(but `extracted_ratio`: characters of the text per visible character of the page)."""
 
 Row = dict[str, Any]
 
@@ -69,18 +87,24 @@ class ExtractText:
     (`transforms.optout`).
 
     Attributes:
-        extractor: "trafilatura" (F1 .96 on news pages), "resiliparse" (.92, about ten times as fast), or an object that
-            has a `description()` for keys and `extract(html) -> text`, as `Datatrove(…)` of an extractor.
+        extractor: "blocks" (ours, docs/extraction.md), "trafilatura", "resiliparse", or an object that has a
+            `description()` for keys and `extract(html) -> text`, as `Datatrove(…)` of an extractor.
+        output: "text", or "markdown" by the block engine.
+        marks: what Markdown marks, of "headings", "lists", "tables", "code" and "links".
         favour: trafilatura's focus: "precision" gives less and surer text, "recall" more.
-        include: parts that are kept beside the main text, of "comments" and "tables". resiliparse keeps tables always.
+        include: parts that trafilatura keeps beside the main text, of "comments" and "tables"; resiliparse keeps tables
+            always. The block engine decides by itself: comments are main text in a forum, none below an article.
         max_bytes: longest payload; trafilatura itself refuses 20 MB.
         max_elements: most start tags.
-        max_depth: most elements open at once. libxml2 loses the text below 255.
-        max_nesting: greatest sum over elements of the elements around them; 166,000 was the most of 1,678 real pages.
+        max_depth: most elements open at once, for all but the block engine. libxml2 loses the text below 255.
+        max_nesting: greatest sum over elements of the elements around them, for all but the block engine; 166,000 was
+            the most of 1,678 real pages.
         max_undecodable: most replaced and control characters in 1,000 characters; more means that it is no text.
     """
 
-    extractor: Literal["trafilatura", "resiliparse"] | HtmlExtractor = "trafilatura"
+    extractor: Literal["blocks", "trafilatura", "resiliparse"] | HtmlExtractor = "trafilatura"
+    output: Literal["text", "markdown"] = "text"
+    marks: tuple[str, ...] = DEFAULT_MARKS
     favour: Literal["balanced", "precision", "recall"] = "balanced"
     include: tuple[str, ...] = ("tables",)
     max_bytes: int = 10_000_000
@@ -89,14 +113,20 @@ class ExtractText:
     max_nesting: int = 1_000_000
     max_undecodable: int = 50
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     libraries: ClassVar[tuple[str, ...]] = ("justext", "lxml", "lxml_html_clean", "resiliparse", "trafilatura")
     isolated: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (self.extractor in _EXTRACTORS if isinstance(self.extractor, str) else _is_extractor(self.extractor)):
-            names = ", ".join(_EXTRACTORS)
-            raise ValueError(f"extractor={self.extractor!r}: choose one of {names}, or give an object with `extract`")
+        names = ("blocks", *_EXTRACTORS)
+        if not (self.extractor in names if isinstance(self.extractor, str) else _is_extractor(self.extractor)):
+            raise ValueError(
+                f"extractor={self.extractor!r}: choose one of {', '.join(names)}, or give an object with `extract`"
+            )
+        if self.output not in ("text", "markdown") or (self.output == "markdown" and self.extractor != "blocks"):
+            raise ValueError(f"output={self.output!r}: choose text, or markdown with extractor='blocks'")
+        if unknown := set(self.marks) - set(MARKS):
+            raise ValueError(f"marks={self.marks!r}: {sorted(unknown)} is none of {', '.join(MARKS)}")
         if self.favour not in ("balanced", "precision", "recall"):
             raise ValueError(f"favour={self.favour!r}: choose balanced, precision or recall")
         if unknown := set(self.include) - {"comments", "tables"}:
@@ -106,16 +136,15 @@ class ExtractText:
         """Return the documents' schema.
 
         After the base columns come `encoding`, `decode_confidence` (0.0000 to 1.0000, see `Decoded`), `url`,
-        `optout_signals`, further ones, `extra`.
+        `optout_signals`, what the page says of itself (`title` … `extracted_ratio`), further ones, `extra`.
 
         Raises:
             SchemaError: a column of raw records is missing or has another type.
         """
         require(schema, "ExtractText", **{field.name: field.type for field in PAYLOAD})
-        known = {*BASE.names, *PAYLOAD.names, _ENCODING.name, _CONFIDENCE.name, _SIGNALS.name, EXTRA.name}
-        return documents(
-            _ENCODING, _CONFIDENCE, _URL, _SIGNALS, *(field for field in schema if field.name not in known)
-        )
+        ours = (_ENCODING, _CONFIDENCE, _URL, _SIGNALS, *_SAID)
+        known = {*BASE.names, *PAYLOAD.names, *(field.name for field in ours), EXTRA.name}
+        return documents(*ours, *(field for field in schema if field.name not in known))
 
     def ready(self) -> None:
         """Extract a small page: loading the extractor and the kernels takes longer than most pages do."""
@@ -157,13 +186,12 @@ class ExtractText:
         text, content = decoded.text, decoded.text.encode("utf-8")
         if refusal := self._undecodable(row["id"], decoded, content):
             return refusal
+        said: Row = dict.fromkeys(field.name for field in _SAID)
         if is_html:
-            markup = measure_markup(content, self.max_depth)
-            bounds += self._bounds(markup)
-            extracted = _refusal(row["id"], bounds) or self._extract(row["id"], text, markup)
-            if not isinstance(extracted, str):
-                return extracted
-            text = extracted
+            found = self._read(row["id"], text, content, bounds)
+            if "reason" in found:
+                return found
+            text, said = found.pop("text"), {**said, **found}
         elif not text.strip(_BLANKS):
             return _drop(row["id"], "empty extraction", "visible characters", 0)
         near.extend(bound.row(row["id"]) for bound in bounds if bound.is_near())
@@ -175,7 +203,29 @@ class ExtractText:
             "decode_confidence": Decimal(decoded.confidence).scaleb(-4),
             "licence": licence or row["licence"],
             "licence_basis": "page" if licence else row["licence_basis"],
+            **said,
         }
+
+    def _read(self, key: bytes, html: str, content: bytes, bounds: list[_Bound]) -> Row:
+        """Return the text of a page with what it says of itself, or the row of its drop; add the bounds asked."""
+        if self.extractor == "blocks":
+            extracted = extract(content, output=self.output, marks=self.marks)
+            bounds.append(_Bound("too large", "elements", extracted.elements, self.max_elements))
+            visible, text = extracted.visible, extracted.text
+            found: Row = _said(extracted)
+            if refusal := _refusal(key, bounds):
+                return refusal
+        else:
+            markup = measure_markup(content, self.max_depth)
+            bounds += self._bounds(markup)
+            made = _refusal(key, bounds) or self._extract(key, html)
+            if not isinstance(made, str):
+                return made
+            visible, text = markup.visible, made
+            found = {"extracted_ratio": _ratio(len(text.encode().translate(None, _UNSEEN)), visible)}
+        if not text.strip(_BLANKS):
+            return _drop(key, "empty extraction", "visible characters", visible)
+        return {"text": text, **found}
 
     def _bounds(self, markup: Markup) -> list[_Bound]:
         return [
@@ -197,7 +247,7 @@ class ExtractText:
             return _EXTRACTORS[self.extractor](html, self)
         return self.extractor.extract(html)
 
-    def _extract(self, key: bytes, html: str, markup: Markup) -> str | Row:
+    def _extract(self, key: bytes, html: str) -> str | Row:
         try:
             text = self._by_extractor(html.replace("\0", ""))
         except MemoryError:
@@ -205,8 +255,27 @@ class ExtractText:
         except Exception as error:
             message = _ADDRESS.sub("0x…", str(error))[:200]
             return _drop(key, "extractor raised", evidence={"type": type(error).__name__, "message": message})
-        text = _valid(text)
-        return text if text.strip(_BLANKS) else _drop(key, "empty extraction", "visible characters", markup.visible)
+        return _valid(text)
+
+
+def _ratio(part: int, whole: int) -> Decimal:
+    """Return part / whole, at most 1, four decimals, rounded down."""
+    return Decimal(min(10_000, 10_000 * part // max(1, whole))).scaleb(-4)
+
+
+def _said(extracted: Extracted) -> Row:
+    """Return the columns of what the block engine found."""
+    facts = extracted.facts
+    return {
+        "title": facts.title,
+        "author": facts.author,
+        "published": facts.date,
+        "language_hint": facts.language,
+        "canonical_url": facts.url,
+        "page_type": facts.kind,
+        "extraction_confidence": Decimal(extracted.confidence).scaleb(-4),
+        "extracted_ratio": _ratio(extracted.kept, extracted.visible),
+    }
 
 
 def _optout(row: Row, page: tuple[str, ...] | None, media_type: str) -> Row:
@@ -305,5 +374,8 @@ def _by_resiliparse(html: str, settings: ExtractText) -> str:
 
 
 _EXTRACTORS: Final[dict[str, _Extractor]] = {"trafilatura": _by_trafilatura, "resiliparse": _by_resiliparse}
-_WRITTEN: Final = ("text", "encoding", "decode_confidence", "licence", "licence_basis", "optout", "optout_signals")
+_WRITTEN: Final = (
+    *("text", "encoding", "decode_confidence", "licence", "licence_basis", "optout", "optout_signals"),
+    *(field.name for field in _SAID),
+)
 _READ: Final = ["id", "licence", "licence_basis", "optout", *PAYLOAD.names]

@@ -29,7 +29,7 @@ PAGE = (
     "<!doctype html><html><head><title>The hill</title></head><body><nav><ul><li><a href=/>Home</a><li><a href=/x>News"
     f"</a></ul></nav><article><h1>The hill</h1>{ARTICLE}</article><footer>Imprint</footer></body></html>"
 )
-EXTRACTORS = ("trafilatura", "resiliparse")
+EXTRACTORS = ("blocks", "trafilatura", "resiliparse")
 
 
 def batch(*rows: dict[str, Any] | bytes | str) -> pa.RecordBatch:
@@ -134,7 +134,8 @@ def test_each_kind_of_failure_has_its_own_reason(extractor: str) -> None:
         max_elements=500,
         max_nesting=10_000,
     )
-    assert reasons(outcome) == [
+    of_trees = {("too deep", "depth", 201), ("too large", "nesting", 10409)}  # the block engine builds none
+    expected = [
         ("media type", None, None),
         ("too large", "payload bytes", len(PAGE) + 20_000),
         ("too deep", "depth", 201),
@@ -144,6 +145,7 @@ def test_each_kind_of_failure_has_its_own_reason(extractor: str) -> None:
         ("empty extraction", "visible characters", 0),
         ("empty extraction", "visible characters", 0),
     ]
+    assert reasons(outcome) == [row for row in expected if extractor != "blocks" or row not in of_trees]
 
 
 def test_exception_of_an_extractor_costs_its_page_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +155,7 @@ def test_exception_of_an_extractor_costs_its_page_only(monkeypatch: pytest.Monke
         return html
 
     monkeypatch.setitem(extraction._EXTRACTORS, "trafilatura", fails)
-    outcome = extract("<p>good", "<p>bad", "<p>good")
+    outcome = extract("<p>good", "<p>bad", "<p>good", extractor="trafilatura")
     assert outcome.kept["text"].to_pylist() == ["<p>good", "<p>good"]
     assert reasons(outcome) == [("extractor raised", None, None)]
     evidence = json.loads(outcome.dropped["evidence"][0].as_py())
@@ -166,7 +168,7 @@ def test_lack_of_memory_is_no_verdict_on_a_page(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setitem(extraction._EXTRACTORS, "trafilatura", fails)
     with pytest.raises(MemoryError):
-        extract(PAGE)
+        extract(PAGE, extractor="trafilatura")
 
 
 @pytest.mark.parametrize("extractor", EXTRACTORS)
@@ -249,12 +251,13 @@ def test_blocks_are_neither_glued_nor_doubled(extractor: str) -> None:
     assert "SquishedThere" not in text
     assert [text.count(part) for part in (*WORDS, "Squished", "There", "goats")] == [1] * 6
     items = [text.count("one item of it"), text.count("another item of it")]
-    assert items == ([1, 1] if extractor == "trafilatura" else [0, 0])  # resiliparse takes short lists for menus
+    short_lists = {"blocks": [1, 0], "trafilatura": [1, 1], "resiliparse": [0, 0]}  # which are taken for menus
+    assert items == short_lists[extractor]
 
 
 def test_characters_of_recent_unicode_stay_under_every_python() -> None:
     page = PAGE.replace("sheep", "\U0001fae8 sheep &#x1FA77; &#129768; \u31ef \U000323af")
-    (text,) = extract(page).kept["text"].to_pylist()
+    (text,) = extract(page, extractor="trafilatura").kept["text"].to_pylist()
     assert "the \U0001fae8 sheep \U0001fa77 \U0001fae8 \u31ef \U000323af eat" in text
 
 
@@ -263,12 +266,12 @@ def test_dates_are_never_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the default maximum of a date is today")
 
     monkeypatch.setattr("trafilatura.metadata.find_date", fails)
-    assert extract(PAGE.replace("<head>", "<head><meta name=date content=2030-01-01>")).kept.num_rows == 1
+    assert extract(PAGE.replace("<head>", "<head><meta name=date content=2030-01-01>"), extractor="trafilatura").kept
 
 
 def test_trafilatura_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        extract("<html></html>", "x", "<b>" * 9)
+        extract("<html></html>", "x", "<b>" * 9, extractor="trafilatura")
     assert [record.name for record in caplog.records if record.name.startswith("trafilatura")] == []
     assert trafilatura.__name__ == "trafilatura"
 
@@ -295,13 +298,26 @@ def test_measures_near_a_bound_are_told() -> None:
 
 def test_schema_keeps_declared_columns_and_misses_none() -> None:
     schema = ExtractText().output_schema(records().insert(8, pa.field("dump", pa.large_string())))
-    texts = [pa.field(name, pa.large_string()) for name in ("encoding", "url", "optout_signals", "dump")]
-    assert schema == documents(texts[0], pa.field("decode_confidence", pa.decimal128(5, 4)), *texts[1:])
+    said = ("title", "author", "published", "language_hint", "canonical_url", "page_type")
+    words = [pa.field(name, pa.large_string()) for name in ("encoding", "url", "optout_signals", *said, "dump")]
+    names = ("decode_confidence", "extraction_confidence", "extracted_ratio")
+    confidence, *numbers = [pa.field(name, pa.decimal128(5, 4)) for name in names]
+    assert schema == documents(words[0], confidence, *words[1:-1], *numbers, words[-1])
     with pytest.raises(SchemaError, match="payload"):
         ExtractText().output_schema(documents())
 
 
-@pytest.mark.parametrize("wrong", [{"extractor": "magic"}, {"favour": "speed"}, {"include": ("links",)}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"extractor": "magic"},
+        {"favour": "speed"},
+        {"include": ("links",)},
+        {"output": "html"},
+        {"output": "markdown", "extractor": "resiliparse"},
+        {"marks": ("bold",)},
+    ],
+)
 def test_wrong_settings_are_refused_when_they_are_made(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         ExtractText(**wrong)
@@ -324,8 +340,9 @@ TRICKY = (
     bytes(range(256)),
 )
 GOLDEN = {
-    "trafilatura": "3 9773767e06e46100",
-    "resiliparse": "3 d8bedcc3c36137bd",
+    "blocks": "4 978d275d6a1b812c",
+    "trafilatura": "4 9773767e06e46100",
+    "resiliparse": "4 d8bedcc3c36137bd",
 }
 """Digests of what becomes of `TRICKY`. One that changes under the lock file means: raise `ExtractText.version`."""
 
@@ -345,3 +362,28 @@ def test_settings_survive_pickling_and_are_hashable() -> None:
     transform = ExtractText("resiliparse", include=())
     assert pickle.loads(pickle.dumps(transform)) == transform
     assert hash(transform) != hash(ExtractText())
+
+
+def test_what_a_page_says_of_itself_becomes_columns() -> None:
+    head = (
+        '<meta name=author content="A. Smith"><meta name=date content=2020-02-03><link rel=canonical '
+        "href=https://example.org/hill><meta property=og:type content=article>"
+    )
+    page = PAGE.replace("<html>", "<html lang=en>").replace("<head>", "<head>" + head)
+    (row,) = extract(page, extractor="blocks").kept.to_pylist()
+    assert [row[name] for name in ("title", "author", "published", "language_hint", "canonical_url", "page_type")] == [
+        *("The hill", "A. Smith", "2020-02-03", "en", "https://example.org/hill", "article")
+    ]
+    assert 0.5 < row["extraction_confidence"] <= 1
+    assert 0.5 < row["extracted_ratio"] < 1
+
+
+def test_other_extractors_say_how_much_they_took_and_nothing_else() -> None:
+    (row,) = extract(PAGE, extractor="resiliparse").kept.to_pylist()
+    assert 0.5 < row["extracted_ratio"] < 1
+    assert row["title"] is row["extraction_confidence"] is None
+
+
+def test_markdown_marks_what_it_is_asked_to() -> None:
+    (row,) = extract(PAGE, extractor="blocks", output="markdown").kept.to_pylist()
+    assert row["text"].split("\n\n")[-3:] == list(WORDS)

@@ -56,7 +56,7 @@ def extracted(store: Path, transform: ExtractText, limits: Limits, pages: list[b
     return shard.steps[0].transform.apply(pa.RecordBatch.from_pylist(rows, schema=records()))
 
 
-@pytest.mark.parametrize("extractor", ["trafilatura", "resiliparse"])
+@pytest.mark.parametrize("extractor", ["blocks", "trafilatura", "resiliparse"])
 def test_nasty_pages_are_kept_or_dropped_with_a_reason_and_honest_ones_between_them_stay(
     extractor: str, tmp_path: Path
 ) -> None:
