@@ -2,8 +2,9 @@
 
 With blocks in falling order of probability, taking the first k has the expected F1 of 2 Σ p w / (Σ w + Σ_all p w), w
 being words; half the best of these is the threshold that reaches it (Lewis 1995, "Evaluating and optimizing autonomous
-text classification systems", for F1 over sets). Pages that declare themselves articles and are prose take blocks of
-probability one half and more. Text that was taken before is not taken again. Cost: a sort of the blocks.
+text classification systems", for F1 over sets). Pages that declare themselves articles take blocks of probability one
+half and more, which is surer where most of the text is one run. Text that was taken before is not taken again.
+Cost: a sort of the blocks.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from transforms.kernels import kernel
 from transforms.pages.characters import slot
 from transforms.pages.compiled import Int
 from transforms.pages.forest import CERTAIN, Int32s
+from transforms.pages.head import ARTICLE, LD_ARTICLE
 from transforms.pages.layout import even_out, fill_groups
 from transforms.pages.page import Page
 
@@ -70,7 +72,9 @@ def _threshold(page: Page, found: Int32s, order: npt.NDArray[np.int64]) -> Int:
 def _choose(page: Page, found: Int32s, order: npt.NDArray[np.int64], chosen: npt.NDArray[np.bool_]) -> None:
     if found.size == 0:
         return
-    threshold = min(_threshold(page, found, order), np.int64(found[order[0]]))
+    is_article = page.state[0].declared & (ARTICLE | LD_ARTICLE) != 0
+    threshold = np.int64(CERTAIN // 2) if is_article else _threshold(page, found, order)
+    threshold = min(threshold, np.int64(found[order[0]]))
     size = np.int64(16)
     while size < 2 * found.size:
         size *= 2
