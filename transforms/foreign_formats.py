@@ -143,6 +143,10 @@ class ExtractWikitext:
         return {"text": text} if text.strip(_BLANKS) else _Lost("empty extraction", "visible characters", 0)
 
 
+def _tag_name(written: str) -> str:
+    return written.strip(_BLANKS).translate(_SMALL)
+
+
 def plain_text(wikitext: str) -> str:
     """Return what a reader sees of `wikitext` but for tables, boxes and references."""
     import mwparserfromhell
