@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from transforms.adversarial_texts import adversarial_texts, around, block_of, points_to_try, probe
 from transforms.rare_characters import rows_with
+from transforms.segmentation import text_buffers
 from transforms.tokens import CANARY, Encoded, Encoder, Ids, Places, joined
 from transforms.unicode_tables import CODE_POINTS
 
@@ -135,12 +136,10 @@ class FastEncoder:
         if len(left):
             ids, offsets = self._patched(documents, ids, offsets, left)
         reference, special = self.reference, self.reference.special_text
-        beginnings = [beginning.encode() for beginning in special.beginnings]
-        hits = tuple(
-            special.count(document.decode()) if any(b in document for b in beginnings) else _NOTHING
-            for document in documents
-        )
-        return Encoded(*joined(ids, offsets, reference.bos, reference.eos), hits)
+        hits = [_NOTHING] * len(documents)
+        for row in _rows_with_beginnings(texts, special.beginnings):
+            hits[row] = special.count(documents[row].decode())
+        return Encoded(*joined(ids, offsets, reference.bos, reference.eos), tuple(hits))
 
     def _encoded(self, documents: list[bytes]) -> tuple[Ids, Places] | None:
         """Return ids and offsets without markers, or None where the library fails."""
@@ -250,6 +249,19 @@ def without_controls(content: str, controls: Any) -> str:
     value = json.loads(content)
     value["added_tokens"] = [token for token in value["added_tokens"] if token["content"] not in controls]
     return json.dumps(value)
+
+
+def _rows_with_beginnings(texts: pa.Array, beginnings: tuple[str, ...]) -> list[int]:
+    """Return the rows that hold the first two bytes of one of `beginnings`, and perhaps it."""
+    data, bounds = text_buffers(texts)
+    data = data[bounds[0] : bounds[-1]]
+    rows = set[int]()
+    for beginning in {text.encode()[:2] for text in beginnings}:
+        there = data == beginning[0]
+        if len(beginning) == 2:
+            there = there[:-1] & (data[1:] == beginning[1])
+        rows.update((np.searchsorted(bounds, np.flatnonzero(there) + bounds[0], side="right") - 1).tolist())
+    return sorted(rows)
 
 
 def _resident() -> int | None:

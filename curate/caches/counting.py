@@ -12,13 +12,17 @@ from curate.accounting.statistics import Statistics
 LONGEST: Final = 8
 """So many of the longest documents are named."""
 
+BLOCK: Final = 1 << 18
+
 _HIGH: Final = (1 << 64) - 1
 
 
 def used_ids(tokens: npt.NDArray[Any]) -> Statistics:
     """Return the leaf of the ids in `tokens`: a set of numbers."""
-    there = np.packbits(np.bincount(tokens) > 0, bitorder="little") if len(tokens) else np.zeros(0, np.uint8)
-    return {"bits": f"{int.from_bytes(there.tobytes(), 'little'):x}"}
+    there = np.zeros(int(tokens.max()) + 1 if len(tokens) else 0, np.bool_)
+    for start in range(0, len(tokens), BLOCK):  # an index takes 8 bytes for each token meanwhile
+        there[tokens[start : start + BLOCK]] = True
+    return {"bits": f"{int.from_bytes(np.packbits(there, bitorder='little').tobytes(), 'little'):x}"}
 
 
 def count_used(statistics: Statistics) -> int | None:
