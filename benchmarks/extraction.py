@@ -128,7 +128,7 @@ def score_kinds(
     scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
     by_fold: dict[int, list[float]] = defaultdict(list)
     for page in pages:
-        if page.gold:
+        if page.gold.strip():
             key = page.where, page.number
             pair = (word_f1(page.gold, ours[key]), word_f1(page.gold, theirs[key]))
             scores["all"].append(pair)

@@ -72,9 +72,9 @@ def _threshold(page: Page, found: Int32s, order: npt.NDArray[np.int64]) -> Int:
 def _choose(page: Page, found: Int32s, order: npt.NDArray[np.int64], chosen: npt.NDArray[np.bool_]) -> None:
     if found.size == 0:
         return
-    is_article = page.state[0].declared & (ARTICLE | LD_ARTICLE) != 0
-    threshold = np.int64(CERTAIN // 2) if is_article else _threshold(page, found, order)
-    threshold = min(threshold, np.int64(found[order[0]]))
+    most = np.int64(found[order[0]])
+    is_article = page.state[0].declared & (ARTICLE | LD_ARTICLE) != 0 and 2 * most >= CERTAIN
+    threshold = np.int64(CERTAIN // 2) if is_article else min(most, _threshold(page, found, order))
     size = np.int64(16)
     while size < 2 * found.size:
         size *= 2
