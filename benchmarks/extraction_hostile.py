@@ -4,7 +4,8 @@ Run `python -m benchmarks.extraction_hostile [--size small|full]`: 300 or 100,00
 ../shared/data/extraction (or of a few written here, where that is not there), cut to at most 30 kB, each with flipped
 bits, pieces cut out, doubled, moved or replaced by markup; then pages made to exhaust: 100,000 nested elements, a
 colspan of 2^53, an attribute of 50 MB, 50 MB of tags, bombs of references. Each is asked for text and for Markdown. A
-page's bound is .1 s and 1 µs a byte of CPU time. The last line is JSON; the exit status is 1 when a check fails.
+mutant's bound is .1 s and 1 µs a byte of CPU time; that of pages made to exhaust, of which the engine reads 60,000
+blocks, 5 s and 1 µs a byte. The last line is JSON; the exit status is 1 when a check fails.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from transforms.pages.engine import extract
 from transforms.pages.writing import MARKS
 
 COUNTS: Final = {"small": 300, "full": 100_000}
-MOST_SECONDS: Final = 0.1
+MOST_SECONDS: Final = {"mutant": 0.1, "bomb": 5.0}
 SECONDS_PER_BYTE: Final = 1e-6
 MOST_MEMORY: Final = 1_500_000_000
 
@@ -113,12 +114,12 @@ def main(arguments: list[str] | None = None) -> int:
     for page in mutants(pages, COUNTS[options.size]):
         taken = seconds_of(page)
         slowest = max(slowest, taken)
-        over += taken > MOST_SECONDS + SECONDS_PER_BYTE * len(page)
+        over += taken > MOST_SECONDS["mutant"] + SECONDS_PER_BYTE * len(page)
     rate = COUNTS[options.size] / (time.process_time() - started)
     print(f"{COUNTS[options.size]:,} mutants: {rate:.0f} pages/s, slowest {slowest * 1000:.1f} ms")
     for name, page in bombs(50 if options.size == "full" else 1):
         taken = seconds_of(page)
-        over += taken > MOST_SECONDS + SECONDS_PER_BYTE * len(page)
+        over += taken > MOST_SECONDS["bomb"] + SECONDS_PER_BYTE * len(page)
         print(f"{name:35} {len(page) / 1e6:6.1f} MB {taken:8.3f} s", flush=True)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     checks = {
