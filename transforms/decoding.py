@@ -29,6 +29,7 @@ CERTAIN: Final = 10_000
 """The greatest confidence."""
 
 _LEAST_SEQUENCES: Final = 3
+_CONTINUED: Final = 3  # bytes of a sequence after its first, at most
 _FAR: Final = 16  # bits
 _HALVED: Final = 8  # bits that halve the doubt
 _REPLACEMENT: Final = "\ufffd"
@@ -92,6 +93,8 @@ def decode(payload: bytes, http_charset: str | None) -> Decoded:
             return _decoded(payload[len(mark) :], encoding, Evidence.BOM)
     if payload.isascii() and not any(escape in payload for escape in (b"\x1b", b"~{", b"\0")):
         return Decoded(payload.decode("ascii"), "us-ascii", Evidence.ASCII, 0, CERTAIN)
+    if (text := _strict(payload)) is not None and len(payload) - len(text) >= _CONTINUED * _LEAST_SEQUENCES:
+        return Decoded(text, "utf-8", Evidence.VALID, 0, CERTAIN)  # as most pages; what follows would say the same
     utf8 = _decoded(payload, "utf-8", Evidence.VALID)
     sequences = _non_ascii(utf8.text) - utf8.replaced
     if utf8.replaced == 0 and sequences >= _LEAST_SEQUENCES:
@@ -107,6 +110,14 @@ def decode(payload: bytes, http_charset: str | None) -> Decoded:
     found = detect(payload)
     detected = _decoded(payload, found.encoding, Evidence.DETECTOR, found.margin)
     return declared[0] if declared and declared[0].replaced <= detected.replaced else detected
+
+
+def _strict(payload: bytes) -> str | None:
+    """Return the text of valid UTF-8, else None."""
+    try:
+        return payload.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def _of_two(payload: bytes, header: Decoded, meta: Decoded) -> Decoded:
