@@ -20,6 +20,7 @@ from transforms.pages.characters import (
     as_bytes,
     contains,
     find,
+    find_byte,
     hash_bytes,
     is_equal,
 )
@@ -62,10 +63,7 @@ def _value(page: Page, at: Int) -> tuple[Int, Int, Int]:
         return at, at, at
     start = at
     if data[at] == 34 or data[at] == 39:
-        quote = data[at]
-        at += 1
-        while at < data.size and data[at] != quote:
-            at += 1
+        at = find_byte(data, at + 1, np.int64(data[at]))
         return start + 1, at, at + 1
     while at < data.size and data[at] != 62 and not CLASSES[data[at]] & BLANK:
         at += 1

@@ -12,6 +12,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from transforms.eight_bytes import BYTE as EIGHT
+from transforms.eight_bytes import first_flag, flag_equal, load
 from transforms.pages.compiled import Bool, Int, inner
 from transforms.pages.elements import CODES, HINT_WORDS
 
@@ -125,6 +127,21 @@ def hash_bytes(data: Bytes, start: Int, end: Int) -> np.uint64:
 def lower(byte: np.uint8) -> np.uint8:
     """Return an ASCII letter in lower case, other bytes as they are."""
     return byte | np.uint8(32) if CLASSES[byte] & UPPER else byte
+
+
+@inner
+def find_byte(data: Bytes, at: Int, byte: Int) -> Int:
+    """Return the place of the first `byte` from `at` on, or the end of `data`; eight bytes are looked at at a time."""
+    wanted, place, size = np.uint64(byte), np.uint64(at), np.uint64(data.size)
+    while place + EIGHT <= size:
+        flags = flag_equal(load(data, place), wanted)
+        if flags:
+            return np.int64(place) + first_flag(flags)
+        place += EIGHT
+    at = np.int64(place)
+    while at < data.size and data[at] != byte:
+        at += 1
+    return at
 
 
 @inner

@@ -26,6 +26,7 @@ from transforms.pages.characters import (
     as_bytes,
     contains,
     find,
+    find_byte,
     is_equal,
     lower,
 )
@@ -45,6 +46,10 @@ from transforms.pages.tree import (
     top,
 )
 
+LESS_THAN: Final = np.int64(60)
+DASH: Final = np.int64(45)
+GREATER_THAN: Final = np.int64(62)
+
 MOST_MATH: Final = 65_536
 """Bytes of a piece of mathematics; longer ones are skipped."""
 
@@ -62,21 +67,15 @@ _TYPE: Final = as_bytes("type")
 
 
 @inner
-def _find_byte(data: Bytes, at: Int, byte: Int) -> Int:
-    while at < data.size and data[at] != byte:
-        at += 1
-    return at
-
-
-@inner
 def _text_end(data: Bytes, at: Int) -> Int:
     """Return where the text at `at` ends: at a "<" that begins markup, or with the page."""
+    at = find_byte(data, at, LESS_THAN)
     while at < data.size:
-        if data[at] == 60 and at + 1 < data.size:
+        if at + 1 < data.size:
             following = data[at + 1]
             if CLASSES[following] & LETTER or following == 33 or following == 63 or following == 47:
                 return at
-        at += 1
+        at = find_byte(data, at + 1, LESS_THAN)
     return at
 
 
@@ -87,13 +86,14 @@ def _after_comment(data: Bytes, at: Int) -> Int:
         return at + 1
     if at + 1 < data.size and data[at] == 45 and data[at + 1] == 62:
         return at + 2
+    at = find_byte(data, at, DASH)
     while at + 2 < data.size:
-        if data[at] == 45 and data[at + 1] == 45:
+        if data[at + 1] == 45:
             if data[at + 2] == 62:
                 return at + 3
             if data[at + 2] == 33 and at + 3 < data.size and data[at + 3] == 62:
                 return at + 4
-        at += 1
+        at = find_byte(data, at + 1, DASH)
     return data.size
 
 
@@ -108,15 +108,16 @@ def _after_declaration(page: Page, at: Int) -> Int:
         while at + 2 < data.size and not (data[at] == 93 and data[at + 1] == 93 and data[at + 2] == 62):
             at += 1
         return min(data.size, at + 3)
-    return _find_byte(data, at, 62) + 1
+    return find_byte(data, at, GREATER_THAN) + 1
 
 
 @inner
 def _raw_end(data: Bytes, at: Int, start: Int, end: Int) -> Int:
     """Return where the end tag of the name data[start:end] begins, from `at` on, or the end of the page."""
     size = end - start
+    at = find_byte(data, at, LESS_THAN)
     while at < data.size:
-        if data[at] == 60 and at + 2 + size <= data.size and data[at + 1] == 47:
+        if at + 2 + size <= data.size and data[at + 1] == 47:
             same = 0
             while same < size and data[at + 2 + same] | 32 == data[start + same] | 32:
                 same += 1
@@ -125,7 +126,7 @@ def _raw_end(data: Bytes, at: Int, start: Int, end: Int) -> Int:
                 return at
             if same == size and CLASSES[data[after]] & BLANK:
                 return at
-        at += 1
+        at = find_byte(data, at + 1, LESS_THAN)
     return at
 
 
@@ -179,7 +180,7 @@ def _read_end_tag(page: Page, at: Int) -> Int:
     if at + 2 >= data.size:
         return data.size
     if not CLASSES[data[at + 2]] & LETTER:
-        return _find_byte(data, at + 2, 62) + 1
+        return find_byte(data, at + 2, GREATER_THAN) + 1
     tag, end = _name(page, at + 2)
     at, _, _ = read_attributes(page, end)
     if tag == el.BR:
@@ -207,7 +208,7 @@ def _read_math(page: Page, at: Int, tag_end: Int) -> Int:
     if end >= data.size:
         state.math_lost = 1
         return -1
-    after = min(_find_byte(data, end, 62) + 1, data.size)
+    after = min(find_byte(data, end, GREATER_THAN) + 1, data.size)
     if after - at <= MOST_MATH:
         _start_body(page)
         add_math(page, MATHML, at, after)
@@ -352,7 +353,7 @@ def _read_markup(page: Page, at: Int) -> Int:
     if following == 33:
         return _after_declaration(page, at)
     if following == 63:
-        return _find_byte(page.data, at, 62) + 1
+        return find_byte(page.data, at, GREATER_THAN) + 1
     return _read_end_tag(page, at) if following == 47 else _read_start_tag(page, at)
 
 
