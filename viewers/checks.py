@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from curate.accounting.quarantine import PREFIX
 from viewers.flows import Flow, Identity, all_flows, held_out, place_name
 from viewers.loading import Report, StageView
+from viewers.masking import unmasked_sources
 from viewers.numbers import counted, grouped, share
 from viewers.rights import rights_of
 from viewers.token_checks import check_tokens
 from viewers.verdict import Check, Verdict, verdict_of
+from viewers.visible import shortened
 
 
 def check_report(report: Report) -> list[Check]:
@@ -26,6 +28,7 @@ def check_report(report: Report) -> list[Check]:
         _quarantine(report, flows),
         _licences(report),
         _optouts(report),
+        _personal(report),
         *_duplicates(report),
         *check_tokens(report),
     ]
@@ -158,7 +161,20 @@ def _optouts(report: Report) -> Check:
     unchecked = sum(answer.documents for answer in answers if answer.answer == "not checked")
     total = sum(answer.documents for answer in answers)
     finding = f"{share(unchecked, total)} of answers are “not checked” ({grouped(unchecked)} of {grouped(total)})"
+    robots = [answer for answer in answers if answer.signal == "robots_txt"]
+    if robots and all(answer.answer == "not checked" for answer in robots):
+        finding += "; robots.txt was checked for no document"
     return Check("optout-checked", question, verdict_of(unchecked, Verdict.WARN), finding)
+
+
+def _personal(report: Report) -> Check:
+    missed = unmasked_sources(report)
+    sources = counted(len(report.sources), "source")
+    finding = f"{grouped(len(report.sources) - len(missed))} of {sources} come to a step that masks it"
+    finding += f"; not {', '.join(map(shortened, missed[:5]))}" + (" …" if len(missed) > 5 else "") if missed else ""
+    return Check(
+        "personal-data-masked", "Is personal data masked in every source?", verdict_of(missed, Verdict.WARN), finding
+    )
 
 
 def _duplicates(report: Report) -> Iterator[Check]:

@@ -6,7 +6,7 @@ have what the evidence of each document names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,14 @@ from viewers.rules import near_misses
 
 TRANSFORM: Final = "Decontaminate"
 PREFIX: Final = "contamination: "
+
+
+WIDELY_USED = (
+    "AIME", "ARC", "BBH", "BoolQ", "C-Eval", "DROP", "FLORES", "GPQA", "GSM8K", "HellaSwag", "HumanEval", "IFEval",
+    "LAMBADA", "LiveCodeBench", "MATH", "MBPP", "MGSM", "MMLU", "MMLU-Pro", "MMMLU", "NaturalQuestions", "OpenBookQA",
+    "PIQA", "SimpleQA", "SQuAD", "SWE-bench", "TriviaQA", "TruthfulQA", "WinoGrande", "XNLI",
+)  # fmt: skip
+"""Benchmarks that a reader may ask after: named where they are not checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +145,11 @@ def unchecked_sources(report: Report) -> list[str]:
     """Return the sources of which no document came to a stage that looks for benchmarks."""
     reached = {source for guard in guards_of(report) for source in guard.stage.sources}
     return [source for source in report.sources if source not in reached]
+
+
+def not_looked_for(names: Sequence[str]) -> list[str]:
+    """Return the widely used benchmarks that no name of `names` holds: what is left out is not said to be missing."""
+    looked_for = ["".join(filter(str.isalnum, name.casefold())) for name in names]
+    return [
+        name for name in WIDELY_USED if not any("".join(filter(str.isalnum, name.casefold())) in n for n in looked_for)
+    ]

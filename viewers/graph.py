@@ -10,12 +10,12 @@ from viewers.markup import Markup, element
 from viewers.numbers import grouped
 from viewers.visible import plain, shortened
 
-WIDTH: Final = 210
+WIDTH: Final = 190
 HEIGHT: Final = 62
-ACROSS: Final = 270
+ACROSS: Final = 214
 DOWN: Final = 82
 MARGIN: Final = 4
-NAME: Final = 24
+NAME: Final = 20
 MOST: Final = 60
 """Stages beyond these are not drawn: the table below the picture has them all."""
 

@@ -31,7 +31,7 @@ PIECE_BYTES: Final = 32
 PHASES: Final = 6
 """Phases whose first step is an example."""
 
-ROWS: Final = 8
+ROWS: Final = 16
 """Rows shown of an example."""
 
 SHOWN: Final = 4

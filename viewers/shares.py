@@ -50,6 +50,12 @@ def phases_of(plan: Plan) -> list[PhaseShares]:
     return [_phase(plan, segment, *plan.starts[at : at + 2]) for at, segment in enumerate(plan.segments)]
 
 
+def is_met(phase: PhaseShares, one: Share) -> bool:
+    """Return whether the share drawn is within a tenth, or one sequence, of the share that was asked for."""
+    asked, drawn = one.weight * phase.length, one.drawn * phase.weights
+    return abs(drawn - asked) <= max(asked // 10, phase.weights)
+
+
 def plan_identities(plan: Plan, phases: Sequence[PhaseShares]) -> list[Identity]:
     """Return the sums that a plan must hold: draws = sequences = steps × batch, over all and in each phase."""
     drawn = sum(plan.draws().values())

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Final
 
 from mixtures.plan import Plan
-from viewers.contamination import guards_of, unchecked_sources
+from viewers.contamination import WIDELY_USED, guards_of, not_looked_for, unchecked_sources
 from viewers.flows import all_flows, held_out
 from viewers.loading import Report
-from viewers.numbers import counted, grouped
+from viewers.numbers import counted, grouped, share
 from viewers.runs import trains_on
-from viewers.shares import phases_of, plan_identities
+from viewers.shares import PhaseShares, Share, is_met, phases_of, plan_identities
 from viewers.verdict import Check, Verdict, verdict_of
 from viewers.visible import shortened
 
@@ -30,6 +31,7 @@ def check_tokens(report: Report) -> Iterator[Check]:
         yield _plan(report.plan)
         yield _plan_caches(report, report.plan)
         yield _epochs(report.plan)
+        yield _shares(report.plan)
     if report.runs:
         yield _runs(report)
 
@@ -37,14 +39,19 @@ def check_tokens(report: Report) -> Iterator[Check]:
 def _benchmarks(report: Report) -> Check:
     names = list(dict.fromkeys(b["name"] for guard in guards_of(report) for b in guard.benchmarks))
     missed = unchecked_sources(report) if names else []
-    finding = f"{counted(len(names), 'benchmark')}: {', '.join(map(shortened, names[:5]))}; no other is checked"
+    known = len(WIDELY_USED) - len(not_looked_for(names))
+    finding = (
+        f"{counted(len(names), 'benchmark')}: {', '.join(map(shortened, names[:5]))}; no other is checked: "
+        f"{grouped(known)} of {len(WIDELY_USED)} that are widely used"
+    )
     if not names:
         finding = "no stage looks for benchmarks: none is checked"
     finding += f"; no document of {', '.join(map(shortened, missed[:5]))} was checked" if missed else ""
     branches = any(not guard.is_whole for guard in guards_of(report))
     finding += "; in some branches of a Switch only" if branches else ""
-    question = "Were benchmarks looked for in every source?"
-    return Check("benchmarks-checked", question, verdict_of(missed or branches or not names, Verdict.WARN), finding)
+    question = "Were benchmarks looked for in every source, the widely used ones all?"
+    wrong = missed or branches or known < len(WIDELY_USED)
+    return Check("benchmarks-checked", question, verdict_of(wrong, Verdict.WARN), finding)
 
 
 def _caches(report: Report) -> Check:
@@ -106,6 +113,21 @@ def _epochs(plan: Plan) -> Check:
     finding += f": {', '.join(map(shortened, often[:5]))}" if often else ""
     question = f"Is no text read more than {EPOCHS} times?"
     return Check("epochs-few", question, verdict_of(often, Verdict.WARN), finding)
+
+
+def _shares(plan: Plan) -> Check:
+    shares = [(phase, one) for phase in phases_of(plan) for one in phase.shares if one.weight]
+    missed = [(phase, one) for phase, one in shares if not is_met(phase, one)]
+    finding = f"{grouped(len(missed))} of {counted(len(shares), 'share')} off by more than a tenth of what was asked"
+    missed.sort(key=lambda pair: Fraction(pair[1].drawn * pair[0].weights, pair[1].weight * max(pair[0].length, 1)))
+    finding += f": {', '.join(_share(*pair) for pair in missed[:5])}" if missed else ""
+    question = "Is each component drawn as often as it was asked for?"
+    return Check("shares-met", question, verdict_of(missed, Verdict.WARN), finding)
+
+
+def _share(phase: PhaseShares, one: Share) -> str:
+    name, where = shortened(one.component.name, 40), shortened(phase.name, 40)
+    return f"{name} in {where} {share(one.drawn, phase.length)} instead of {share(one.weight, phase.weights)}"
 
 
 def _runs(report: Report) -> Check:

@@ -21,6 +21,7 @@ IDS: Final = (
     "quarantine-empty",
     "licences-known",
     "optout-checked",
+    "personal-data-masked",
     "deduplicated",
     "pairs-compared",
     "benchmarks-checked",
@@ -30,6 +31,7 @@ IDS: Final = (
     "plan-adds-up",
     "plan-fits-caches",
     "epochs-few",
+    "shares-met",
     "runs-of-this-plan",
 )
 """Ids of all checks, in order. An id keeps its meaning: what asks something else has another id."""

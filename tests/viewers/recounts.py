@@ -86,12 +86,44 @@ def licences(books: Books, told: Told, output: str) -> Rows:
                FROM docs WHERE stage = ? GROUP BY ALL"""
     found = books.rows(query, books.outputs[output])
     cells = books.cells()
-    tokens = sum(made["tokens"] for made in cells.values())
-    letters = sum(cell_query(books, cell, made["dataset"])[1] for (_, cell), made in cells.items())
     return [
-        [s, licence, BASES[basis], n, share(n, int(of)), c, *([f"≈ {c * tokens // letters}"] if cells else [])]
+        [
+            s,
+            licence,
+            BASES[basis],
+            n,
+            share(n, int(of)),
+            c,
+            *([_tokens(books, s, n, c, [row[0] for row in found].count(s))] if cells else []),
+        ]
         for s, licence, basis, n, of, c in found
     ]
+
+
+def _tokens(books: Books, source: str, documents: int, characters: int, kinds: int) -> str:
+    """Return the tokens of the caches of a source, where these hold the same; else what they would be by their rate."""
+    made = books.cells()
+    mine = {key: cell for key, cell in made.items() if key[1] == source} or made
+    sums = [cell_query(books, cell, about["dataset"]) for (_, cell), about in mine.items()]
+    tokens, letters = sum(cell["tokens"] for cell in mine.values()), sum(row[1] for row in sums)
+    if (sum(row[0] for row in sums), letters, kinds) == (documents, characters, 1) and len(mine) < len(made):
+        return str(tokens)
+    return f"≈ {characters * tokens // letters}"
+
+
+def licences_read(books: Books, told: Told, _: str) -> Rows:
+    """Sum what is drawn, one by one, of each cache, by the licence of its documents."""
+    phases = drawn(books) if books.plan_path.exists() else []
+    sums: dict[tuple[str, str, str], list[int]] = {}
+    for (output, cell), made in books.cells().items():
+        if output == "training":
+            query = "SELECT DISTINCT source, licence, licence_basis FROM docs WHERE stage = $1 AND source IN ($2, $3)"
+            ((source, licence, basis),) = books.rows(query, made["dataset"], cell, "web" if "topic=" in cell else cell)
+            taken = sum(counts[cell][1] for _, counts in phases) if phases else made["tokens"]
+            found = sums.setdefault((source, licence, BASES[basis]), [0, 0])
+            found[0], found[1] = found[0] + made["tokens"], found[1] + taken
+    whole = sum(read for _, read in sums.values())
+    return [[*named, held, read, share(read, whole)] for named, (held, read) in sums.items()]
 
 
 def optouts(books: Books, told: Told, output: str) -> Rows:
@@ -161,16 +193,31 @@ def why_documents_go(books: Books, told: Told, source: str) -> Rows:
     return [[why, step, n, share(n, came[stage, step]), c] for stage, step, why, n, c in found]
 
 
-def taken(books: Books, told: Told, _: str) -> Rows:
+def filters(books: Books, told: Told, _: str) -> Rows:
+    """Count what each transform dropped, held-out texts apart: all its reasons, where there are some, and each."""
     held = [stage for stage, made in books.stages.items() if made["operation"].get("operation") == "hold out"]
-    query = f"""SELECT reason, transform, if(kind = 'edit', 'parts', 'documents') AS goes, count(DISTINCT id),
-                    sum(if(kind = 'edit', cut, characters))::INT AS gone FROM ledger
-                WHERE kind IN ('dropped', 'edit') AND transform NOT LIKE 'read_%'
-                    AND stage NOT IN ({", ".join("?" * len(held)) or "''"})
-                GROUP BY ALL HAVING goes = 'documents' OR gone > 0"""
-    found = books.rows(query, *held)
-    whole = sum(row[4] for row in found)
-    return [[*row, share(row[4], whole), APART] for row in found]
+    query = f"""SELECT transform, coalesce(reason, 'all its reasons'), count(*), sum(characters)::INT,
+                    count(DISTINCT reason) FROM ledger
+                WHERE kind = 'dropped' AND transform NOT LIKE 'read_%' AND stage NOT IN ({_marks(held)})
+                GROUP BY GROUPING SETS ((transform, reason), (transform))"""
+    found = [row for row in books.rows(query, *held) if row[1] != "all its reasons" or row[4] > 1]
+    whole = books.one(
+        f"""SELECT coalesce(sum(characters), 0)::INT FROM ledger WHERE kind = 'dropped'
+            AND transform NOT LIKE 'read_%' AND stage NOT IN ({_marks(held)})""",
+        *held,
+    )
+    return [[*row[:4], share(row[3], whole), APART] for row in found]
+
+
+def cuts(books: Books, told: Told, _: str) -> Rows:
+    held = [stage for stage, made in books.stages.items() if made["operation"].get("operation") == "hold out"]
+    query = f"""SELECT reason, transform, count(DISTINCT id), sum(cut)::INT AS gone FROM ledger
+                WHERE kind = 'edit' AND stage NOT IN ({_marks(held)}) GROUP BY ALL HAVING gone > 0"""
+    return [[*row, APART] for row in books.rows(query, *held)]
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values)) or "''"
 
 
 def what_is_changed(books: Books, told: Told, source: str) -> Rows:
@@ -408,9 +455,16 @@ def components(books: Books, told: Told, _: str) -> Rows:
     for number, (phase, counts) in enumerate(phases):
         weights = plan.segments[number].weights
         total = sum(n for n, _ in counts.values())
+        out = sum(not n and not weights.get(name) for name, (n, _) in counts.items())
+        plural = "component" if out == 1 else "components"
+        told_out = f"; {out} {plural} neither asked for nor drawn" if out else ""
         for name, (n, read) in counts.items():
+            if not n and not weights.get(name):
+                continue
             asked = share(weights.get(name, 0), sum(weights.values()))
-            rows.append([f"{phase}: {total // plan.batch} steps", name, asked, *_draws(n, total, read, tokens[name])])
+            rows.append(
+                [f"{phase}: {total // plan.batch} steps{told_out}", name, asked, *_draws(n, total, read, tokens[name])]
+            )
     if len(phases) > 1:
         for name in tokens:
             n, read = (sum(counts[name][place] for _, counts in phases) for place in (0, 1))
@@ -525,7 +579,7 @@ JUDGED: Final = """FROM ledger l JOIN docs d ON d.stage = l.stage
 def who_for_whom(books: Books, told: Told, stage: str) -> Rows:
     found = books.rows(f"SELECT l.source, d.source, count(*) {JUDGED} GROUP BY ALL", books.stage(stage))
     counts = {(goes, stays): n for goes, stays, n in found}
-    sides = [column.removeprefix("for one of ") for column in told["columns"][1:]]
+    sides = [column.removeprefix("kept one is of ") for column in told["columns"][1:]]
     return [[goes, *(counts.get((goes, stays), "–") for stays in sides)] for goes in sides]
 
 
@@ -555,10 +609,12 @@ TEXT: Final = "words and digests, no number"
 TABLES: Final[Sequence[Recount | NotRecounted]] = (
     Recount("What came out", came_out),
     NotRecounted("Checks", "sentences: those with numbers of files are in FINDINGS"),
+    Recount("Licences of what training reads", licences_read),
     Recount("Licences of (.*)", licences),
     Recount("Opt-out signals of (.*): answers and documents", optouts),
     Recount("All sources", all_sources),
-    Recount("What takes most away", taken, {"Tokens, estimated": "estimates: the texts were never tokenized"}),
+    Recount("Which filters take most away", filters, {"Tokens, estimated": "estimates: never tokenized"}),
+    Recount("What edits cut out of documents that stay", cuts, {"Tokens, estimated": "estimates: never tokenized"}),
     NotRecounted("Documents that fail two rules of .*", f"the ledger has the first rule alone: {NO_ROWS}"),
     Recount("Records, refusals and gaps of (.*)", what_files_hold),
     Recount("(.*) through each step", through_steps),
@@ -588,7 +644,9 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     Recount("How unequal hosts are", unequal_hosts),
     Recount("Largest hosts of (.*)", largest_hosts),
     Recount("Masked in (.*)", masked),
-    NotRecounted("Personal data: measured precision", "of texts made for it: benchmarks.pii_cases counts them again"),
+    NotRecounted(
+        "Personal data: how well each kind is found", "of texts made for it: benchmarks.pii_cases counts them again"
+    ),
     Recount("Held out by (.*)", held_out),
     Recount("Token caches", caches, {"Unknown tokens": "the tokenizer of these fixtures has none: tested in caches"}),
     NotRecounted("Ids in use and longest documents", "tests/curate/test_caches_build.py counts them in the tokens"),
@@ -601,10 +659,11 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     Recount(
         "Stages", stages, {"Made from": TEXT, "Content digest": "of logical values: curate verify counts it again"}
     ),
+    NotRecounted("Inputs", "the sums of Records, refusals and gaps of each source"),
     NotRecounted("Versions", TEXT),
     Recount("Drawn by (.*)", drawn_by),
     Recount("Documents of (.*) by tokens", by_tokens),
-    Recount("Who goes for whom in (.*)", who_for_whom),
+    Recount("Which sources duplicates are of, in (.*)", who_for_whom),
     Recount("Sizes of clusters in (.*)", cluster_sizes),
     Recount("Largest clusters in (.*)", largest_clusters),
     NotRecounted("Recall of bands in .*", "a formula: tests/transforms/test_banding_curve.py holds it against pairs"),
@@ -637,12 +696,14 @@ def findings(books: Books) -> dict[str, str]:
     n, unknown = books.rows(f"SELECT count(*), sum(licence = 'unknown')::INT FROM docs WHERE {there}", *outputs)[0]
     answers = " + ".join(f"(optout.{s} = 'not checked')::INT" for s in ("robots_txt", "robots_meta", "tdm"))
     unchecked = int(books.one(f"SELECT sum({answers}) FROM docs WHERE {there}", *outputs))
+    robots = books.one(f"SELECT sum((optout.robots_txt <> 'not checked')::INT) FROM docs WHERE {there}", *outputs)
     reached = books.one(f"SELECT count(DISTINCT source) FROM docs WHERE {there}", *outputs)
     quarantined = books.one("SELECT count(*) FROM ledger WHERE reason LIKE 'quarantined%'")
     cells = books.cells()
     told = {
         "licences-known": f"unknown for {unknown} of {n} documents ({share(unknown, n).replace('%', ' %')})",
-        "optout-checked": f"{share(unchecked, 3 * n)} of answers are “not checked” ({unchecked} of {3 * n})",
+        "optout-checked": f"{share(unchecked, 3 * n)} of answers are “not checked” ({unchecked} of {3 * n})"
+        + ("" if robots else "; robots.txt was checked for no document"),
         "sources-reach-outputs": f"{reached} of {len(sources(books))} sources reach an output",
         "quarantine-empty": f"{quarantined} documents quarantined: no step could be applied to them",
     }

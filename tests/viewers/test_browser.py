@@ -162,8 +162,12 @@ def test_tables_are_sorted_within_their_groups_and_stay_stable(opened: Opened) -
         assert head.get_attribute("aria-sort") == way
         orders.append(table.evaluate(CELLS))
     assert orders[2] == written != orders[1]
-    amounts = [int(re.sub(r"\D", "", row[4])) for row in orders[1][2:] if len(row) > 1]
-    groups = [amounts[at : at + 2] for at in range(0, len(amounts), 2)]
+    groups: list[list[int]] = []
+    for row in orders[1][1:]:
+        if len(row) == 1:
+            groups.append([])
+        else:
+            groups[-1].append(int(re.sub(r"\D", "", row[4])))
     assert groups == [sorted(group) for group in groups] and len(groups) == 3
     assert [row for row in orders[0] if len(row) == 1] == [row for row in written if len(row) == 1]
     opened.page.locator("#verdicts th button", has_text="Verdict").click()

@@ -27,7 +27,7 @@ STEP = {
     "edits": {"spaces": {"documents": 4, "cut": 8, "inserted": 3}},
 }
 DEDUPLICATES = {"operation": {"operation": "deduplicate"}}
-ALWAYS = list(IDS[:14])
+ALWAYS = list(IDS[:15])
 
 
 def result(reading: dict[str, Any] = READING, step: dict[str, Any] = STEP, kept: int = 10, **more: Any) -> Report:
@@ -78,7 +78,13 @@ def test_checks_sound_result_fails_nothing() -> None:
     found = verdicts(result())
     warned = {name for name, verdict in found.items() if verdict is Verdict.WARN}
     assert Verdict.FAIL not in found.values()
-    assert warned == {"licences-known", "optout-checked", "deduplicated", "benchmarks-checked"}
+    assert warned == {
+        "licences-known",
+        "optout-checked",
+        "personal-data-masked",
+        "deduplicated",
+        "benchmarks-checked",
+    }
 
 
 @pytest.mark.parametrize(

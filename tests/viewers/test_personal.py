@@ -51,6 +51,8 @@ def test_personal_without_a_mask_says_so() -> None:
 
 
 def test_personal_precision_is_that_of_the_card() -> None:
-    rows = tables(parse(personal(report(masked(MaskPII()))).markup().html))["Personal data: measured precision"]
+    rows = tables(parse(personal(report(masked(MaskPII()))).markup().html))[
+        "Personal data: how well each kind is found"
+    ]
     assert [row[0].replace(" ", "_") for row in rows[1:]] == list(measured())
     assert rows[1][3] == str(measured()["email"].right + measured()["email"].missed)

@@ -41,9 +41,12 @@ def matrix(stage: StageView) -> Markup | None:
         [shortened(goes), *(grouped(found[goes, stays]) if (goes, stays) in found else "–" for stays in shown)]
         for goes in shown
     ]
-    columns = ("Goes, of", *(f"for one of {shortened(stays, 40)}" for stays in shown))
-    note = "A row and a column with the same name: duplicates within a source."
-    built = table(f"Who goes for whom in {stage.title}", Mark.EXACT, columns, rows)
+    columns = ("Dropped, of", *(f"kept one is of {shortened(stays, 40)}" for stays in shown))
+    note = (
+        "Rows are the sources of documents that were dropped as duplicates, columns the sources of the documents kept "
+        "instead; the same name twice means duplicates within a source."
+    )
+    built = table(f"Which sources duplicates are of, in {stage.title}", Mark.EXACT, columns, rows)
     return join([element("p", note, class_="note"), built, left_out(len(order) - len(shown), "sources")])
 
 

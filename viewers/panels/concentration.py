@@ -12,7 +12,7 @@ from viewers.hosts import hosts_of
 from viewers.intervals import MILLION
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import fixed, grouped, rounded, share
+from viewers.numbers import counted, fixed, grouped, rounded, share
 from viewers.panels.panel import Panel
 from viewers.tables import Mark, left_out, mark, table
 from viewers.visible import shortened
@@ -33,7 +33,7 @@ def concentration(report: Report) -> Panel | None:
     if not found:
         return None
     lede = (
-        "Look for one host with more than a few hundredths of the documents, and for a score that the host explains: "
+        "Look for one host with more than a few per cent of all documents, and for a score that the host explains: "
         "then the score knows sites, not texts, and a threshold picks publishers."
     )
     parts = [part for one in found[:ROWS] for part in _one(one)]
@@ -75,6 +75,16 @@ def _one(one: Concentration) -> Iterator[Markup | None]:
     yield table(f"Largest hosts of {name}", _kind(one), _columns(one), [_row(host) for host in top])
     rest = sum(host.documents for host in one.largest[:TOP])
     of = top[0].of
+    documents = one.stage.manifest["rows"]
+    if one.is_exact and one.documents < documents:
+        yield element(
+            "p",
+            f"Shares are of the {counted(one.documents, 'document')} with a host, {share(one.documents, documents)} of "
+            f"all {grouped(documents)}; of all, {shortened(top[0].host, 60)} has {share(top[0].documents, documents)}.",
+            class_="note",
+        )
+    if one.hosts > len(top) and one.is_exact:
+        yield element("p", f"The table has {grouped(len(top))} of {counted(one.hosts, 'host')}.", class_="note")
     yield element(
         "p",
         f"These {grouped(len(top))} have {share(rest, of)} of "

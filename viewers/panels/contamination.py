@@ -10,12 +10,14 @@ from transforms.contamination import VERDICTS
 from transforms.exact_numbers import decimal_text, exact
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
 from viewers.contamination import (
+    WIDELY_USED,
     Guard,
     checked_documents,
     guards_of,
     hits_of,
     is_guard,
     items_found,
+    not_looked_for,
     unchecked_sources,
 )
 from viewers.finding_card import finding_card
@@ -36,14 +38,6 @@ ACTIONS = {
     "tag": "the document stays, with a tag",
     "mask": "the document stays, and the places of the item are no targets of training",
 }
-
-
-WIDELY_USED = (
-    "AIME", "ARC", "BBH", "BoolQ", "C-Eval", "DROP", "FLORES", "GPQA", "GSM8K", "HellaSwag", "HumanEval", "IFEval",
-    "LAMBADA", "LiveCodeBench", "MATH", "MBPP", "MGSM", "MMLU", "MMLU-Pro", "MMMLU", "NaturalQuestions", "OpenBookQA",
-    "PIQA", "SimpleQA", "SQuAD", "SWE-bench", "TriviaQA", "TruthfulQA", "WinoGrande", "XNLI",
-)  # fmt: skip
-"""Benchmarks that a reader may ask after: named where they are not checked."""
 
 
 def contamination(report: Report) -> Panel:
@@ -166,7 +160,7 @@ def _unchecked(report: Report, guards: list[Guard]) -> Markup:
     passages = [shortened(b["name"]) for guard in guards for b in guard.benchmarks if not b["answer"]]
     lines = [
         f"Every benchmark other than {', '.join(names[:ROWS])}: not checked. So, of widely used ones, "
-        f"{', '.join(_others(names))} are not.",
+        f"{', '.join(not_looked_for(names))} are not.",
         _unprotected(guards),
         "Translations, paraphrases and items of which only the gist is told: not found by words.",
     ]
@@ -178,14 +172,6 @@ def _unchecked(report: Report, guards: list[Guard]) -> Markup:
         lines.append(f"No field for answers was given for {', '.join(passages[:ROWS])}: answers alone are not found.")
     items = [element("li", line) for line in lines]
     return element("div", element("h3", "What was not checked"), element("ul", *items), class_="unchecked")
-
-
-def _others(names: list[str]) -> list[str]:
-    """Return the widely used benchmarks that no name of `names` holds: what is left out is not said to be missing."""
-    looked_for = ["".join(filter(str.isalnum, name.casefold())) for name in names]
-    return [
-        name for name in WIDELY_USED if not any("".join(filter(str.isalnum, name.casefold())) in n for n in looked_for)
-    ]
 
 
 def _unprotected(guards: list[Guard]) -> str:

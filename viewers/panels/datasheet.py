@@ -18,6 +18,11 @@ from viewers.visible import shortened
 
 NOT_ANSWERED = "not answered"
 
+UNRECORDED = (
+    "The text of the recipe, the version of curate that ran it, and the names of its files are not recorded in the "
+    "result; its stages, with settings, versions and keys, are: see Lineage."
+)
+
 LONG = 2000
 """Code points of an answer that are shown."""
 
@@ -112,7 +117,7 @@ def _split(report: Report) -> str:
 
 def _errors(report: Report) -> str:
     number = len(list(_objections(report)))
-    return f"{counted(number, 'check')} {'objects' if number == 1 else 'object'}"
+    return f"{counted(number, 'check')} did not pass"
 
 
 def _objections(report: Report) -> Iterator[str]:
@@ -125,10 +130,25 @@ def _gaps(report: Report) -> Markup:
     """Return the gaps that the recipe names, and what checks object to."""
     told = [element("li", shortened(gap, LONG)) for gap in report.datasheet.gaps]
     found = [element("li", objection) for objection in _objections(report)]
+    found.append(element("li", UNRECORDED))
     heading = element("h3", "Known gaps")
     if not told and not found:
-        return join([heading, element("p", "None is named, and no check objects.", class_="note")])
+        return join([heading, element("p", "None is named, and every check passes.", class_="note")])
     parts = [heading]
-    parts.append(element("p", "Named by the recipe:" if told else "The recipe names none. Checks that object:"))
-    parts += [element("ul", *told), element("p", "Checks that object:") if found else join([])] if told else []
+    parts.append(
+        element(
+            "p",
+            "Named by the recipe:"
+            if told
+            else "The recipe names none. Checks that warn or fail, and what no result records:",
+        )
+    )
+    parts += (
+        [
+            element("ul", *told),
+            element("p", "Checks that warn or fail, and what no result records:") if found else join([]),
+        ]
+        if told
+        else []
+    )
     return join([*parts, element("ul", *found) if found else join([])])

@@ -100,7 +100,22 @@ def _counts(stage: StageView, flows: list[Flow]) -> Markup:
         "Bound",
     )
     note = left_out(len(flows) - len(rows), "sources")
-    return join([table("What each source loses", Mark.EXACT, columns, rows), note])
+    sums: dict[str, int] = {}
+    for flow in flows:
+        for reason, documents in _by_reason(flow).items():
+            sums[reason] = sums.get(reason, 0) + documents
+    alike = sum(documents for reason, documents in sums.items() if reason != EMPTY)
+    sentence = f"{counted(alike, 'document')} went because another that is like it stays."
+    if sums.get(EMPTY):
+        sentence += (
+            f" {counted(sums[EMPTY], 'document')} more went because the text is empty: no duplicates, but removed here."
+        )
+    bound = "Bound: the most that may be removed of a source (max_removed); the run stops if more would go."
+    told = element("p", bound, class_="note") if bounds else None
+    return join([element("p", sentence), table("What each source loses", Mark.EXACT, columns, rows), told, note])
+
+
+EMPTY = "empty text"
 
 
 def _by_reason(flow: Flow) -> dict[str, int]:

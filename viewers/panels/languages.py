@@ -13,7 +13,7 @@ from viewers.budget import LONG_ROWS
 from viewers.language_names import language_name
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import grouped, share
+from viewers.numbers import counted, grouped, share
 from viewers.panels.panel import Panel
 from viewers.tables import Mark, left_out, table
 from viewers.visible import shortened
@@ -32,7 +32,8 @@ def languages(report: Report) -> Panel | None:
         return None
     rule = (
         "Of documents whose language was told, by a Language step or by their source; others are in no row. What "
-        "filters before that step took is not told by language. A language that no filter is named for lost nothing."
+        "filters before that step took is not told by language. A language that no filter is named for lost nothing. "
+        "“Switch” is a step that sends documents to filters of their own, by their language or another column."
     )
     body = join([*(_held(name, stage) for name, stage in held), _losses(lost), element("p", rule, class_="note")])
     return Panel("languages", "Languages", LEDE, body)
@@ -58,7 +59,13 @@ def _held(name: str, stage: StageView) -> Markup:
     ]
     columns = ("Language", "Documents", "of these", "Characters", "of these")
     built = table(f"Languages of {shortened(name)}", Mark.EXACT, columns, rows)
-    return join([built, left_out(len(groups) - len(rows), "languages")])
+    untold = stage.manifest["rows"] - documents
+    sentence = (
+        f"{counted(len(groups), 'language')}, those with most characters first. No language was told for "
+        f"{grouped(untold)} of {counted(stage.manifest['rows'], 'document')}: these are in no row, and shares are of "
+        "the others."
+    )
+    return join([element("p", sentence), built, left_out(len(groups) - len(rows), "languages")])
 
 
 def _lost(report: Report) -> Iterator[tuple[str, str, int, int]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any, Final
 
 from curate.digests import short
 from viewers.budget import LINEAGE_BYTES, ROWS, fitting
+from viewers.flows import all_flows
 from viewers.graph import draw_graph
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
@@ -30,6 +32,7 @@ def lineage(report: Report) -> Panel:
         [
             draw_graph(report),
             _table(report),
+            _inputs(report),
             _versions([stage.operation for stage in report.stages] + [made.operation for made in report.products]),
             _seeds(report),
             element("h3", "Stages in detail"),
@@ -66,6 +69,32 @@ def _table(report: Report) -> Markup:
     words = frozenset({"Key", "Made from", "Content digest"})
     built = table("Stages", Mark.EXACT, columns, rows, words)
     return join([built, left_out(len(report.stages) - len(rows), "stages")])
+
+
+def _inputs(report: Report) -> Markup | None:
+    """Return what was read of each source: by which stage, how many records, how many bytes of files."""
+    rows: list[list[Child]] = []
+    for flow in all_flows(report):
+        if flow.reading is not None:
+            reader = flow.stage.operation.get("reader", {}).get("fields", {})
+            size = (
+                sum(flow.reading.totals.values())
+                if len(flow.reading.totals) == 1
+                else flow.reading.totals.get("stored")
+            )
+            cells = [shortened(flow.source), shortened(flow.stage.name), shortened(str(reader.get("format", "–")), 60)]
+            cells += [grouped(flow.reading.count("records")), "–" if size is None else grouped(size)]
+            rows.append([*cells, code(short(flow.stage.key))])
+    if not rows:
+        return None
+    columns = ("Source", "Read by stage", "Format", "Records", "Bytes of files or rows", "Key")
+    built = table("Inputs", Mark.EXACT, columns, rows[:ROWS], frozenset({"Read by stage", "Format", "Key"}))
+    note = (
+        "The key of the reading stage is made of the digests of its files, so other files give another key; names, "
+        "number and digests of single files are not kept in the result."
+    )
+    omitted = left_out(max(len(rows) - ROWS, 0), "inputs")
+    return join([built, omitted, element("p", note, class_="note")])
 
 
 def _made_from(stage: StageView) -> str:
@@ -147,12 +176,21 @@ def _verify(report: Report) -> Markup:
         element("h3", "How to verify and reproduce"),
         element(
             "p",
+            code(f"pip install curate=={version('curate')}"),
+            " installs the version that made this page. The result records no version of curate: the table of versions "
+            "above has all whose change would change it.",
+        ),
+        element(
+            "p",
             code("curate verify DIR"),
-            " reads the store at DIR again and names any file with a flipped byte. ",
+            " reads the store at DIR again (the folder, or s3:// or gs:// address, that holds this page) and names any "
+            "file that is not the one its manifest has; the digest of the manifest, below, is compared, too. ",
             code("curate run FILE --store DIR"),
-            " makes the result again from the inputs, into an empty folder too; its digest must be the one below. ",
+            " makes the result again from the inputs: FILE is the recipe, a Python file that you must have, for the "
+            "result holds no copy of it; DIR may be empty. The digest of the result must then be the one below, and so "
+            "must the recipe key, which is made of the recipe’s stages and the digests of its inputs. ",
             code("curate where DIR ID"),
-            " names every dataset, ledger and sample that holds a document.",
+            " names every dataset, ledger and sample that holds the document with this id.",
         ),
         facts([("Result", code(report.content)), ("Manifest", code(report.digest)), ("Recipe key", code(report.key))]),
         class_="verify",

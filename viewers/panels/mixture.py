@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Final
 
 from mixtures.plan import Plan
 from viewers.budget import LONG_ROWS, ROWS
@@ -13,7 +15,7 @@ from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, fixed, grouped, rounded, share
 from viewers.panels.panel import Panel
-from viewers.shares import PhaseShares, Share, phases_of, plan_identities
+from viewers.shares import PhaseShares, Share, is_met, phases_of, plan_identities
 from viewers.tables import Group, Mark, code, facts, left_out, mark, table
 from viewers.visible import shortened
 
@@ -38,6 +40,7 @@ def mixture(report: Report) -> Panel | None:
             ),
             left_out(max(len(order) - LONG_ROWS, 0), "components"),
             left_out(max(len(phases) - ROWS, 0), "phases"),
+            _why(plan, phases),
             *_by_columns(report, plan),
             _sums(plan, phases),
             _facts(report, plan),
@@ -61,7 +64,10 @@ def _opening(plan: Plan) -> Markup:
 
 def _picture(phases: Sequence[PhaseShares], order: Sequence[str]) -> Markup:
     found = [{share.component.name: share for share in phase.shares} for phase in phases]
-    most = max(((s.weight, p.weights) for p in phases for s in p.shares), key=lambda pair: pair[0] / pair[1])
+    ratios = [
+        pair for p in phases for s in p.shares for pair in ((s.weight, p.weights), (s.drawn, p.length)) if pair[1]
+    ]
+    most = max(ratios, key=lambda pair: Fraction(*pair))
     items = []
     for name in order:
         mine = [(phase, shares[name]) for phase, shares in zip(phases, found, strict=True)]
@@ -72,7 +78,7 @@ def _picture(phases: Sequence[PhaseShares], order: Sequence[str]) -> Markup:
     named = [f"{shortened(p.name, 40)}: steps {grouped(p.first)} to {grouped(p.stop - 1)}" for p in phases]
     keys = [element("span", element("span", class_=f"key {tone}"), text) for tone, text in LEGEND]
     caption = element("figcaption", "Share of each component by step", element("span", *keys, class_="legend"))
-    scale = f"The height of a strip is a share of {share(*most)}. "
+    scale = f"The height of a strip is a share of {share(*most)}; at the right the shares drawn, phase by phase. "
     note = element("p", scale, "Phases, left to right: ", "; ".join(named), ".", class_="note")
     return element("figure", caption, element("ul", *items), note, class_="bars strips")
 
@@ -86,7 +92,10 @@ def _table(plan: Plan, phases: Sequence[PhaseShares], order: Sequence[str]) -> M
         mine = {share.component.name: share for share in phase.shares}
         cut = "" if phase.length == phase.planned else f", cut from {counted(phase.planned, 'sequence')}"
         title = f"{shortened(phase.name)}: {counted(phase.stop - phase.first, 'step')}{cut}"
-        groups.append(Group(title, [_row(phase, mine[name]) for name in order]))
+        there = [name for name in order if mine[name].weight or mine[name].drawn]
+        out = len(order) - len(there)
+        title += f"; {counted(out, 'component')} neither asked for nor drawn" if out else ""
+        groups.append(Group(title, [_row(phase, mine[name]) for name in there]))
     if len(phases) > 1:
         groups.append(Group("all phases", _whole(plan, order)))
     columns = ("Component", "Asked", "Drawn", "Sequences", "Tokens read", "Tokens available", "Epochs")
@@ -103,6 +112,30 @@ def _row(phase: PhaseShares, one: Share) -> list[Child]:
         grouped(one.component.tokens),
         _epochs(one.drawn, one.component.sequences),
     ]
+
+
+def _why(plan: Plan, phases: Sequence[PhaseShares]) -> Markup | None:
+    """Return why shares drawn are not those asked for, where they are not.
+
+    The plan holds what came of a cap and not the cap itself: the most that any component is read is told.
+    """
+    missed = list(dict.fromkeys(s.component.name for p in phases for s in p.shares if s.weight and not is_met(p, s)))
+    if not missed:
+        return None
+    drawn = plan.draws()
+    held = max((part for part in plan.components if part.sequences), key=lambda p: Fraction(drawn[p.name], p.sequences))
+    sentence = (
+        f"Asked and drawn differ by more than a tenth for {', '.join(map(shortened, missed[:NAMED]))}"
+        f"{' and others' if len(missed) > NAMED else ''}. A recipe’s cap on repeats, AtMost(epochs), holds a component "
+        "that would be read more often; what it leaves free goes to the others, by their weights, or the plan stops "
+        f"(then=). Most often read here: {shortened(held.name)}, {_epochs(drawn[held.name], held.sequences)} times. "
+        "The plan records the counts that came of the cap, not the cap."
+    )
+    return element("p", sentence)
+
+
+NAMED: Final = 8
+"""Components named in a sentence."""
 
 
 def _whole(plan: Plan, order: Sequence[str]) -> list[list[Child]]:

@@ -1,41 +1,26 @@
-"""Personal data: what was masked, by source and kind, how well each kind is found, and what came to no mask."""
+"""Personal data: what was masked, by source and kind, how well each kind is found, and where nothing was masked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
-
-from transforms.pii import MaskPII
 from transforms.pii.found import REASONS
 from transforms.pii.measured import Measured, measured
 from viewers.budget import ROWS
 from viewers.flows import Edit, flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
+from viewers.masking import Masking, maskings_of, unmasked_sources
 from viewers.numbers import grouped, share
 from viewers.panels.panel import Panel
 from viewers.tables import Mark, left_out, table
 from viewers.visible import shortened
 
-TRANSFORM: Final = MaskPII.__name__
-
-
-@dataclass(frozen=True, slots=True)
-class Masking:
-    """A `MaskPII` in a step of a stage, also within a branch: its masks by kind."""
-
-    stage: StageView
-    step: str
-    masks: Mapping[str, str]
-
 
 def personal(report: Report) -> Panel:
     """Return the panel."""
-    maskings = list(_maskings(report))
+    maskings = list(maskings_of(report))
     lede = (
-        "Read the recall before the counts: what is not found is not counted, and a kind without a mask is not looked "
-        "for at all."
+        "Read the recall, in the last table, before the counts: what is not found is not counted, and a kind without a "
+        "mask is not looked for at all."
     )
     if not maskings:
         body = element(
@@ -46,30 +31,11 @@ def personal(report: Report) -> Panel:
         body = join(
             [
                 *(_masked(stage, [m for m in maskings if m.stage.key == stage.key]) for stage in stages[:ROWS]),
-                _unmasked(report, stages),
+                _unmasked(report),
                 _precision(),
             ]
         )
     return Panel("personal-data", "Personal data", lede, body)
-
-
-def _maskings(report: Report) -> Iterator[Masking]:
-    for stage in report.stages:
-        for step in stage.operation.get("steps", []):
-            for fields in _within(step.get("transform")):
-                yield Masking(stage, str(step.get("name", "")), {k: m for k, m in fields.items() if isinstance(m, str)})
-
-
-def _within(value: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, Mapping):
-        if value.get("class") == TRANSFORM:
-            yield value["fields"]
-            return
-        for inner in value.values():
-            yield from _within(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _within(inner)
 
 
 def _masked(stage: StageView, maskings: list[Masking]) -> Markup:
@@ -100,32 +66,38 @@ def _counts(edits: list[Edit], lengths: set[int]) -> list[Child]:
     return [grouped(sum(edit.documents for edit in edits)), masked, grouped(sum(edit.cut for edit in edits))]
 
 
-def _unmasked(report: Report, stages: list[StageView]) -> Markup | None:
-    reached = {source for stage in stages for source in stage.sources}
-    others = [shortened(source) for source in report.sources if source not in reached]
+def _unmasked(report: Report) -> Markup | None:
+    others = [shortened(source) for source in unmasked_sources(report)]
     if not others:
         return None
-    return element("p", f"Sources that came to no mask: {', '.join(others[:ROWS])}.", class_="note")
+    sentence = (
+        f"In these sources nothing was masked, for no step looks for personal data there: {', '.join(others[:ROWS])}."
+    )
+    return element("p", sentence, class_="note")
 
 
 def _precision() -> Markup:
     """Return how well each kind is found, as the card beside the code says."""
     rows = [_measured(kind, counts) for kind, counts in measured().items()]
-    columns = ("Kind", "Precision", "Recall", "Spans", "wrong", "missed")
+    columns = ("Kind", "Recall", "Precision", "Spans there", "missed", "masked wrongly")
     sentence = (
         "How well each kind is found was measured on texts made for it, half of them with what only looks like "
-        "personal data (python -m benchmarks.pii_cases); texts of the web have forms that nobody thought of."
+        "personal data (python -m benchmarks.pii_cases): recall is how many of the spans that are there were found, "
+        "precision how many of those found are some. Texts of the web have forms that nobody thought of: there, recall "
+        "is lower."
     )
-    return join([element("p", sentence), table("Personal data: measured precision", Mark.SAMPLED, columns, rows)])
+    return join(
+        [element("p", sentence), table("Personal data: how well each kind is found", Mark.SAMPLED, columns, rows)]
+    )
 
 
 def _measured(kind: str, counts: Measured) -> list[Child]:
     there, found = counts.right + counts.missed, counts.right + counts.wrong
     return [
         kind.replace("_", " "),
-        share(counts.right, found),
         share(counts.right, there),
+        share(counts.right, found),
         grouped(there),
-        grouped(counts.wrong),
         grouped(counts.missed),
+        grouped(counts.wrong),
     ]

@@ -10,14 +10,15 @@ from transforms.schema import UNKNOWN
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import ROWS
 from viewers.dates import span_of_dates
-from viewers.estimates import Rate
+from viewers.estimates import Rate, about, licence_tokens
 from viewers.flows import all_flows
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, share
 from viewers.panels.panel import Panel
 from viewers.rights import Licence, OptOut, rights_of
-from viewers.tables import Mark, left_out, table
+from viewers.tables import Mark, left_out, mark, table
+from viewers.trained import Trained, trained_by_licence
 from viewers.visible import shortened
 
 BASES: Final = {
@@ -34,7 +35,12 @@ WITHDRAWS: Final = "WithdrawList"
 """The transform that takes out documents that were withdrawn."""
 
 COLUMNS: Final = ("Source", "Licence", "Who says so", "Documents", "of all", "Characters")
-TOKENS: Final = "Tokens, estimated"
+TOKENS: Final = "Tokens"
+
+ESTIMATED: Final = (
+    "Tokens are counted in the caches, held-out ones with them; ≈ is an estimate: characters times the tokens per "
+    "character of the caches of the source."
+)
 
 NAMED: Final = 8
 """Licences named in a sentence."""
@@ -50,9 +56,51 @@ def rights(report: Report) -> Panel:
     """Return the panel."""
     rate = Rate.of(report)
     parts = [_output(name, stage, report.sources, rate) for name, stage in list(report.outputs.items())[:ROWS]]
-    body = join([*parts, _withdrawn(report)])
+    body = join([*_trained(report), *parts, _withdrawn(report)])
     lede = "Look for “unknown”, and for who says what is said: an asserted licence is only as good as the assertion."
     return Panel("rights", "Rights by source", lede, body)
+
+
+def _trained(report: Report) -> list[Markup | None]:
+    """Return the licences of what training reads, in one sentence and as a table; nothing without caches for it."""
+    found = trained_by_licence(report)
+    whole = sum(one.read for one in found)
+    if not whole:
+        return []
+    sums: dict[str, int] = {}
+    for one in found:
+        name = "unknown" if one.is_unknown else shortened(one.licence)
+        sums[name] = sums.get(name, 0) + one.read
+    unknown = sums.pop("unknown", 0)
+    named = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    known = ", ".join(f"{name} {share(tokens, whole)}" for name, tokens in named[:NAMED])
+    known += f" and {grouped(len(named) - NAMED)} more" if len(named) > NAMED else ""
+    parts = [
+        f"Of the {counted(whole, 'token')} that training reads, {share(unknown, whole)} are under an unknown licence"
+    ]
+    parts.append(f"; known: {known}. " if known else ". ")
+    is_exact = all(one.is_exact for one in found)
+    sign = mark(Mark.EXACT if is_exact else Mark.SKETCHED)
+    rows = [_row(one, whole) for one in found[:ROWS]]
+    columns = ("Source", "Licence", "Who says so", "Tokens to train on", "Tokens read", "of all that is read")
+    kind = Mark.EXACT if is_exact else Mark.SKETCHED
+    built = table("Licences of what training reads", kind, columns, rows, frozenset({"Licence", "Who says so"}))
+    omitted = left_out(len(found) - len(rows), "rows")
+    shared = "≈: a cache of several licences; its tokens are shared among them by characters."
+    note = None if is_exact else element("p", shared, class_="note")
+    return [element("p", "".join(parts), sign, class_="opening"), built, note, omitted]
+
+
+def _row(one: Trained, whole: int) -> list[Child]:
+    told = grouped if one.is_exact else about
+    return [
+        shortened(one.source),
+        element("strong", one.licence) if one.is_unknown else shortened(one.licence),
+        BASES.get(one.basis, shortened(one.basis)),
+        told(one.held),
+        told(one.read),
+        share(one.read, whole),
+    ]
 
 
 def _output(name: str, stage: StageView, order: Sequence[str], rate: Rate | None) -> Markup:
@@ -60,7 +108,7 @@ def _output(name: str, stage: StageView, order: Sequence[str], rate: Rate | None
     if not found.licences:
         return element("p", f"{shortened(name)} holds no documents.", class_="note")
     documents = sum(row.documents for row in found.licences)
-    rows = [_licence(row, documents, rate) for row in found.licences[:ROWS]]
+    rows = [_licence(stage, row, documents, rate) for row in found.licences[:ROWS]]
     columns = (*COLUMNS, *([] if rate is None else [TOKENS]))
     words = frozenset({"Licence", "Who says so"})
     built = table(f"Licences of {shortened(name)}", Mark.EXACT, columns, rows, words)
@@ -70,6 +118,7 @@ def _output(name: str, stage: StageView, order: Sequence[str], rate: Rate | None
             _picture(name, found.licences),
             built,
             left_out(len(found.licences) - len(rows), "rows"),
+            None if rate is None else element("p", ESTIMATED, class_="note"),
             element("p", f"Dates: {span_of_dates(stage)}.", class_="note"),
             _optouts(name, found.optouts),
         ]
@@ -123,7 +172,7 @@ def _picture(name: str, licences: tuple[Licence, ...]) -> Markup | None:
     )
 
 
-def _licence(row: Licence, documents: int, rate: Rate | None) -> list[Child]:
+def _licence(stage: StageView, row: Licence, documents: int, rate: Rate | None) -> list[Child]:
     return [
         shortened(row.source),
         element("strong", row.licence) if row.is_unknown else shortened(row.licence),
@@ -131,7 +180,7 @@ def _licence(row: Licence, documents: int, rate: Rate | None) -> list[Child]:
         grouped(row.documents),
         share(row.documents, documents),
         grouped(row.characters),
-        *([] if rate is None else [rate.tokens(row.characters)]),
+        *([] if rate is None else [licence_tokens(rate, stage, row.source, row.characters)]),
     ]
 
 

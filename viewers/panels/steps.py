@@ -14,6 +14,7 @@ from curate.store import json_line, self_digested
 from mixtures.permutation import component_key
 from mixtures.plan import Plan
 from mixtures.sequences import Chunks
+from viewers.budget import ROWS
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
@@ -41,7 +42,7 @@ def steps(report: Report) -> Panel | None:
         [
             _rule(report.plan),
             _inspector(report.plan, report.reads) if fits else None,
-            _examples(report.reads),
+            _examples(report.plan, report.reads, fits),
             _held(report.plan, report.reads, content) if fits else paragraphs(_too_large(report.plan)),
             _commands(),
         ]
@@ -83,19 +84,21 @@ def _inspector(plan: Plan, reads: Reads) -> Markup:
     return element("div", *asked, element("div", id="inspected"), id="inspector", hidden="")
 
 
-def _examples(reads: Reads) -> Markup:
-    groups = [_group(example) for example in reads.examples]
+def _examples(plan: Plan, reads: Reads, fits: bool) -> Markup:
+    listed = frozenset(plan.components[number].name for number in reads.borders) if fits else frozenset()
+    groups = [_group(example, listed) for example in reads.examples]
     columns = ("Row", "Component", "Pass", "Chunk", "First token", "Tokens", "Documents", "Ids")
     return table(
         "What the first step of each phase reads", Mark.EXACT, columns, groups, frozenset({"Component", "Ids"})
     )
 
 
-def _group(example: Example) -> Group:
+def _group(example: Example, listed: frozenset[str]) -> Group:
+    """Return the rows of an example; ids of the components `listed` lead to the steps that read them."""
     explanation, rows = example.explanation, []
     for number, (place, row) in enumerate(zip(explanation.rows, example.rows, strict=False)):
         more = row.documents - len(row.ids)
-        items: list[Child] = [code(identity) for identity in row.ids]
+        items: list[Child] = [_identity(identity, place.component in listed) for identity in row.ids]
         items += [f"and {grouped(more)} more"] if more else []
         cells: list[Child] = [str(number), shortened(place.component), *map(grouped, (place.epoch, place.chunk))]
         cells += [
@@ -109,6 +112,10 @@ def _group(example: Example) -> Group:
     return Group(title + (f": the first {len(rows)} of {grouped(len(explanation.rows))} rows" if left else ""), rows)
 
 
+def _identity(identity: str, is_listed: bool) -> Markup:
+    return element("a", code(identity), href=f"#document-{identity}") if is_listed else code(identity)
+
+
 def _lines(items: Sequence[Child]) -> Markup:
     return join([part for item in items for part in (BREAK, item)][1:])
 
@@ -120,7 +127,9 @@ def _held(plan: Plan, reads: Reads, content: bytes) -> Markup:
         lines = [f"{n},{start},{identity}" for n, borders in reads.borders.items() for start, identity in borders]
         address = csv_address("\n".join(["component,first token,id", *lines, ""]))
         documents = element("a", "documents.csv", href=address, download="documents.csv", id="steps-documents")
+        names = [f"{number} {shortened(plan.components[number].name, 40)}" for number in list(reads.borders)[:ROWS]]
         parts += [f" So are the borders of {counted(len(lines), 'document')}: ", documents, "."]
+        parts += [f" In it a component is its number: {', '.join(names)}."]
     if reads.pieces:
         lines = [f"{n},{chunk},{start},{tokens}" for n, all_ in reads.pieces.items() for chunk, start, tokens in all_]
         address = csv_address("\n".join(["component,chunk,first token,tokens", *lines, ""]))

@@ -21,7 +21,13 @@ def tokens(report: Report) -> Panel | None:
     """Return the panel; None for a result without token caches."""
     if not report.cells:
         return None
-    caches = [_caches(report.cells), *_used(report.cells), *_lengths(report.cells), _special(report.cells)]
+    caches = [
+        _caches(report.cells),
+        *_used(report.cells),
+        _whole_cells(report.cells),
+        *_lengths(report.cells),
+        _special(report.cells),
+    ]
     body = join([*caches, *_tokenizers(report), _made(report)])
     lede = (
         "Look for a cell with few bytes per token: the tokenizer does not know its language or its format, and the "
@@ -56,6 +62,20 @@ def _used(cells: Sequence[CellView]) -> Iterator[Markup]:
     if rows:
         columns = ("Cell", "Ids in use", "of the vocabulary", "Longest document", "Tokens in it")
         yield table("Ids in use and longest documents", Mark.EXACT, columns, rows)
+
+
+def _whole_cells(cells: Sequence[CellView]) -> Markup | None:
+    """Return which cells are mostly one document."""
+    lines = []
+    for cell in cells:
+        identity, length = cell.longest[0] if cell.longest else ("", 0)
+        if 2 * length > cell.description.tokens:
+            told = f"{share(length, cell.description.tokens)} of the tokens of {shortened(cell.cell)} ({cell.output})"
+            lines.append(element("li", "One document, ", code(identity), f", is {told}."))
+    if not lines:
+        return None
+    note = left_out(max(len(lines) - ROWS, 0), "cells")
+    return element("div", element("ul", *lines[:ROWS]), note, class_="unchecked")
 
 
 def _lengths(cells: Sequence[CellView]) -> Iterator[Markup]:

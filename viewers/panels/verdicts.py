@@ -39,6 +39,9 @@ def opening(report: Report) -> Markup:
     ]
     parts += [f"{counted(tokens, 'token')} for {shortened(name)}" for name, tokens in _tokens(report)]
     kept = ", ".join(parts)
+    if report.plan is not None:
+        tokens = sum(report.plan.tokens_read().values())
+        kept += f". The plan of training reads {counted(tokens, 'token')}, repeats among them"
     sentence = f"{counted(read, 'record')} from {counted(len(report.sources), 'source')} became {kept}."
     return element("p", sentence, " ", mark(Mark.EXACT), class_="opening")
 

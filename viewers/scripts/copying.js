@@ -14,9 +14,10 @@ async function copy(button) {
 }
 
 function copyable(code) {
-  if (!/^[0-9a-f]{16,}$/.test(code.textContent) || code.nextElementSibling?.matches('.copy')) return;
+  const beside = code.closest('a') ?? code;
+  if (!/^[0-9a-f]{16,}$/.test(code.textContent) || beside.nextElementSibling?.matches('.copy')) return;
   const name = `Copy ${code.textContent.slice(0, 8)}`;
-  code.after(make('button', { type: 'button', class: 'copy', 'aria-label': name }, 'copy'));
+  beside.after(make('button', { type: 'button', class: 'copy', 'aria-label': name }, 'copy'));
 }
 
 document.querySelectorAll('.digest code, .facts code, .colophon code, .ids code').forEach(copyable);

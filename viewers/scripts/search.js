@@ -6,7 +6,7 @@ const flat = text => text.normalize('NFKD').replace(/\p{Mn}/gu, '').toLowerCase(
 let places = null;
 
 function place(node, kind, text, beside = '') {
-  const shown = text.trim().replace(/\s+/g, ' ').slice(0, 400);
+  const shown = text.trim().replace(/\s+/g, ' ').slice(0, 4000);
   const sought = flat(`${kind} ${shown}`);
   return { node, kind, shown, sought, around: `${sought} ${beside}` };
 }
@@ -54,11 +54,19 @@ function found(question) {
   return [...hits.filter(direct), ...hits.filter(hit => !direct(hit))];
 }
 
+// What is shown of a hit: from a little before the first word that was asked for.
+function snippet(shown, asked) {
+  const lower = shown.toLowerCase(), at = Math.min(...asked.map(word => lower.indexOf(word)).filter(place => place >= 0));
+  const from = at > 60 && at < Infinity ? Math.max(0, shown.lastIndexOf(' ', at - 30)) : 0;
+  return (from ? '… ' : '') + shown.slice(from, from + 400).trim();
+}
+
 function answer(field) {
   const list = byId('found'), hits = found(field.value), nothing = !field.value.trim();
+  const asked = flat(field.value).split(/\s+/).filter(Boolean);
   byId('found-count').textContent = nothing ? '' : `${hits.length || 'Nothing'} found` + (hits.length > MOST ? `, first ${MOST} shown` : '');
   list.replaceChildren(...hits.slice(0, MOST).map(({ node, kind, shown }) => {
-    const button = make('button', { type: 'button' }, make('bdi', { class: 'kind' }, kind), make('bdi', {}, shown));
+    const button = make('button', { type: 'button' }, make('bdi', { class: 'kind' }, kind), make('bdi', {}, snippet(shown, asked)));
     button.addEventListener('click', () => { visit(node, node.matches('h2') ? 'start' : 'center'); flash(node); });
     return make('li', {}, button);
   }));

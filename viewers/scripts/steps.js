@@ -70,7 +70,7 @@ function grid(caption, columns, rows) {
 
 function listed(ids) {
   if (ids === null) return 'not listed on this page';
-  const items = ids.map(id => make('li', {}, make('code', {}, id)));
+  const items = ids.map(id => make('li', {}, make('a', { href: `#document-${id}` }, make('code', {}, id))));
   const list = make('ul', { class: 'ids' }, ...items.slice(0, SHOWN));
   if (ids.length <= SHOWN) return list;
   const rest = make('ul', { class: 'ids' }, ...items.slice(SHOWN));
@@ -101,9 +101,10 @@ function showDocument(id) {
   for (const row of answer.rows) {
     if (rows.push([row.step, row.row, row.epoch, row.chunk]) === ROWS) break;
   }
+  rows.sort((one, other) => (one[0] === other[0] ? Number(one[1] - other[1]) : one[0] < other[0] ? -1 : 1));
   const columns = [['Step', 'number'], ['Row', 'number'], ['Pass', 'number'], ['Chunk', 'number']];
   if (!rows.length) return [make('p', { class: 'note' }, `No step reads this document of ${visible(answer.component)}: the plan ends before.`)];
-  return [grid(caption, columns, rows.map(row => row.map(grouped)))];
+  return [grid(caption, columns, rows.map(([step, ...row]) => [make('a', { href: `#step-${step}` }, grouped(step)), ...row.map(grouped)]))];
 }
 
 function inspect(show, value, address) {

@@ -1,0 +1,47 @@
+"""Where a recipe masks personal data, and which sources come to no such step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from transforms.pii import MaskPII
+from viewers.loading import Report, StageView
+
+TRANSFORM: Final = MaskPII.__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """A `MaskPII` in a step of a stage, also within a branch: its masks by kind."""
+
+    stage: StageView
+    step: str
+    masks: Mapping[str, str]
+
+
+def maskings_of(report: Report) -> Iterator[Masking]:
+    """Yield every `MaskPII` of the recipe, in branches too."""
+    for stage in report.stages:
+        for step in stage.operation.get("steps", []):
+            for fields in _within(step.get("transform")):
+                yield Masking(stage, str(step.get("name", "")), {k: m for k, m in fields.items() if isinstance(m, str)})
+
+
+def _within(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        if value.get("class") == TRANSFORM:
+            yield value["fields"]
+            return
+        for inner in value.values():
+            yield from _within(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _within(inner)
+
+
+def unmasked_sources(report: Report) -> list[str]:
+    """Return the sources of which no document came to a stage that masks."""
+    reached = {source for masking in maskings_of(report) for source in masking.stage.sources}
+    return [source for source in report.sources if source not in reached]
