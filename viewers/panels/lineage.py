@@ -76,7 +76,7 @@ def _inputs(report: Report) -> Markup | None:
     rows: list[list[Child]] = []
     for flow in all_flows(report):
         if flow.reading is not None:
-            reader = flow.stage.operation.get("reader", {}).get("fields", {})
+            reader = (flow.stage.operation.get("reader") or {}).get("fields", {})
             size = (
                 sum(flow.reading.totals.values())
                 if len(flow.reading.totals) == 1
