@@ -206,3 +206,17 @@ def test_page_that_breaks_its_policy_or_is_hard_to_read_would_be_noticed(browser
     assert len(opened.noise) >= 2
     opened.evaluate("document.querySelector('main p').style.color = '#bbb'")
     assert [found.split(":")[0] for found in violations(opened)] == ["color-contrast", "image-alt"]
+
+
+def test_panel_that_the_address_names_is_drawn_at_once_and_lookups_lead_on(browser: Browser, token_page: Path) -> None:
+    opened = browser.open(token_page, at="#lineage")
+    drawn = "getComputedStyle(document.querySelector('#{}')).contentVisibility"
+    assert opened.evaluate(drawn.format("lineage")) == "visible" and opened.evaluate(drawn.format("tokens")) == "auto"
+    link = opened.page.locator("#steps .ids a").first
+    identity = link.text_content()
+    assert link.get_attribute("href") == f"#document-{identity}" and link.locator("button").count() == 0
+    opened = browser.open(token_page, at=f"#document-{identity}")
+    found = [int(re.sub(r"\D", "", step)) for step in opened.page.locator("#inspected th a").all_inner_texts()]
+    assert found == sorted(found) and found
+    opened.page.locator("#inspected th a").first.click()
+    opened.page.locator("#inspected caption", has_text=f"Step {found[0]}").wait_for()
