@@ -11,7 +11,7 @@ RUNNER ?= ray
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: setup demo test lint versions lock clean
+.PHONY: setup demo test lint kernels versions lock clean
 
 setup: $(VENV)/.installed
 
@@ -30,8 +30,13 @@ demo: setup
 	$(VENV)/bin/curate train $(STORE) --run $(RUN) --steps $(STEPS)
 	@$(VENV)/bin/curate report $(STORE) --run $(RUN)
 
-test: setup lint
+test: setup
+	@$(MAKE) --no-print-directory -j2 lint kernels
 	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --durations=12
+
+# Compiled once, not by each process of the tests; while the linters run on the other core.
+kernels: setup
+	$(VENV)/bin/python -m tests.compiled >/dev/null 2>&1
 
 lint: setup
 	$(VENV)/bin/ruff check .

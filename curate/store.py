@@ -126,6 +126,13 @@ class Store:
         """Return the folder `folder` as a store of its own."""
         return replace(self, location=joined(self.location, folder))
 
+    def above(self) -> tuple[Store, str]:
+        """Return the store that this one is a folder of, and the folder's name."""
+        if isinstance(self.location, Path):
+            return replace(self, location=self.location.parent), self.location.name
+        above, _, name = self.location.rpartition("/")
+        return replace(self, location=above), name
+
     def exists(self, name: str) -> bool:
         """Return whether `name` has been published."""
         return self.files.exists(name)

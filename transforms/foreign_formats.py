@@ -143,8 +143,8 @@ class ExtractWikitext:
         return {"text": text} if text.strip(_BLANKS) else _Lost("empty extraction", "visible characters", 0)
 
 
-def _tag_name(written: str) -> str:
-    return written.strip(_BLANKS).translate(_SMALL)
+def _tag_name(tag: Any) -> str:
+    return str(tag.tag).strip(_BLANKS).translate(_SMALL)
 
 
 def plain_text(wikitext: str) -> str:
@@ -152,14 +152,12 @@ def plain_text(wikitext: str) -> str:
     import mwparserfromhell
 
     code = mwparserfromhell.parse(wikitext)
-    for node in code.ifilter_tags(
-        recursive=False, matches=lambda tag: str(tag.tag).strip(_BLANKS).translate(_SMALL) in _TABLES
-    ):
+    for node in code.ifilter_tags(recursive=False, matches=lambda tag: _tag_name(tag) in _TABLES):
         code.remove(node)
     for link in code.ifilter_wikilinks(recursive=False, matches=lambda link: bool(_NOT_SHOWN.match(str(link.title)))):
         code.remove(link)
-    for tag in code.filter_tags(matches=lambda tag: str(tag.tag).strip(_BLANKS).translate(_SMALL) == "math"):
-        code.replace(tag, f"${str(tag.contents).strip()}$")
+    for tag in code.filter_tags(matches=lambda tag: _tag_name(tag) == "math"):
+        code.replace(tag, f"${str(tag.contents).strip(_BLANKS)}$")
     for link in code.filter_wikilinks(matches=lambda link: str(link.title).startswith(":") and not link.text):
         code.replace(link, str(link.title)[1:])
     text = str(code.strip_code(normalize=True, collapse=True, keep_template_params=False))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -173,7 +172,7 @@ def _look_store(store: Store, count: int) -> Iterator[str]:
 def _datasets(place: Store) -> list[Dataset]:
     """Return the datasets of a store, or of one folder in it."""
     if place.exists("manifest.json"):
-        return _datasets_in(*_folder(place))
+        return _datasets_in(*place.above())
     found = [
         dataset
         for folder in committed_folders(place)
@@ -183,14 +182,6 @@ def _datasets(place: Store) -> list[Dataset]:
     if not found:
         raise ConfigurationError(f"{place} holds no dataset and no store")
     return found
-
-
-def _folder(place: Store) -> tuple[Store, str]:
-    """Return the store that `place` is a folder of, and its name there."""
-    if isinstance(place.location, Path):
-        return replace(place, location=place.location.parent), place.location.name
-    above, _, name = place.location.rpartition("/")
-    return replace(place, location=above), name
 
 
 def _datasets_in(store: Store, folder: str) -> list[Dataset]:

@@ -6,7 +6,7 @@ Invariants: every document comes once, in the order in which it lies there. Memo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -57,7 +57,7 @@ def texts_at(place: Store, *, recipe: str | None = None, tokenizer: Path | None 
     if place.exists("cache.json"):
         yield from texts_of_cache(TokenCache.open(place), _tokenizer(place, tokenizer))
     elif place.exists("manifest.json"):
-        yield from _texts_of_product(*_folder(place))
+        yield from _texts_of_product(*place.above())
     elif recipe is not None or (folders := _results(place)):
         yield from _texts_of_result(place, recipe or folders[-1])
     elif not place.is_remote and any(next(place.root.rglob(ending), None) for ending in ENDINGS):
@@ -158,7 +158,7 @@ def _texts_of_caches(caches: Caches) -> Iterator[Portion]:
 def _tokenizer(place: Store, given: Path | None) -> Tokenizer:
     """Return the tokenizer of the cache at `place`: as given, or as its store keeps it, two folders above."""
     cache = TokenCache.open(place)
-    above, _ = _folder(_folder(place)[0])
+    above, _ = place.above()[0].above()
     return _known_tokenizer(above, cache, given)
 
 
@@ -175,11 +175,3 @@ def _known_tokenizer(store: Store, cache: TokenCache, given: Path | None) -> Tok
 
 def _results(store: Store) -> list[str]:
     return [folder for folder in committed_folders(store) if read_manifest(store, folder)["kind"] == "recipe"]
-
-
-def _folder(place: Store) -> tuple[Store, str]:
-    """Return the store that `place` is a folder of, and its name there."""
-    if isinstance(place.location, Path):
-        return replace(place, location=place.location.parent), place.location.name
-    above, _, name = place.location.rpartition("/")
-    return replace(place, location=above), name

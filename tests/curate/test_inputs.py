@@ -196,7 +196,7 @@ def disturb(root: Path, draw: random.Random) -> None:
         path.touch()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [2])
 def test_runs_that_reuse_a_store_after_any_changes_equal_runs_from_scratch(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     inputs, kept = write_corpus(tmp_path / "in"), tmp_path / "kept"

@@ -51,7 +51,7 @@ def test_store_made_in_another_order_is_equal_byte_for_byte(
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [2])
 def test_store_made_on_ray_is_equal_byte_for_byte(
     raw: Path, undisturbed: Result, tmp_path: Path, ray_of_two: RayRunner, workers: int
 ) -> None:

@@ -253,7 +253,6 @@ def proxied(endpoint: str) -> Iterator[tuple[str, Proxy]]:
                 state.asked.append(request)
                 state.headers.append({name.lower(): value for name, value in self.headers.items()})
                 state.under_way += 1
-                state.most = max(state.most, state.under_way)
             try:
                 self._answer(request)
             finally:
@@ -262,6 +261,8 @@ def proxied(endpoint: str) -> Iterator[tuple[str, Proxy]]:
 
         def _answer(self, request: str) -> None:
             fate = state.meddle(request)
+            with state.lock:  # by now those are gone whose client has its answer already
+                state.most = max(state.most, state.under_way)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             self.close_connection = True
             if fate == "lose":

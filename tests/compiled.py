@@ -1,0 +1,53 @@
+"""Compiles kernels before the tests begin: `python -m tests.compiled`, which `make test` runs beside the linters.
+
+The processes of a test run would each compile the same code. Called once, on little, are a recipe with every kind of
+stage, our engine of extraction and the filters; other kernels are compiled by the tests that need them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmarks.chaos_recipe import Amount, outputs, write_inputs
+from curate.run import run
+from transforms import (
+    C4Documents,
+    C4Lines,
+    FineWebQuality,
+    GopherQuality,
+    GopherRepetition,
+    NormalizeText,
+    RefinedWebLines,
+)
+from transforms.pages.engine import extract
+
+PAGE = b"<html><head><title>A page</title></head><body><article><p>One line, with words.</p></article></body></html>"
+
+FILTERS = (
+    GopherRepetition(),
+    GopherQuality(),
+    C4Documents(),
+    C4Lines(),
+    FineWebQuality(),
+    RefinedWebLines(),
+    NormalizeText(),
+)
+
+
+def main() -> None:
+    """Call what compiles."""
+    extract(PAGE)
+    batch = pa.record_batch({"text": pa.array(["A line of words.\nAnother line."], pa.large_string())})
+    for transform in FILTERS:
+        transform.apply(batch)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_inputs(root / "in", Amount(1, 12), seed=0)
+        run(outputs(root / "in"), root / "store", name="compiled", runner="local")
+
+
+if __name__ == "__main__":
+    main()
