@@ -29,6 +29,7 @@ _LINE_ENDS: Final = re.compile(r"\r\n?")
 _EMPTY_LINES: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 _MARKED: Final = re.compile(r"^ (?! )")  # the blank behind a mark of lists or headings, which is gone
 _TABLES: Final = frozenset({"table", "ref", "gallery", "timeline", "score", "imagemap", "mapframe", "templatestyles"})
+_ENCRYPTED: Final = re.compile("(?ai)password|security")
 _NOT_SHOWN: Final = re.compile(r"(?ai)\s*(?:file|image|category|media)\s*:")
 
 
@@ -218,7 +219,7 @@ class ExtractPdf:
             with pypdfium2.PdfDocument(payload) as document:
                 return self._text(document)
         except pypdfium2.PdfiumError as error:
-            encrypted = "password" in str(error).lower() or "security" in str(error).lower()
+            encrypted = _ENCRYPTED.search(str(error)) is not None
             return _Lost("encrypted") if encrypted else _raised(error)
         except MemoryError:
             raise
