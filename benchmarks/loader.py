@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.loader_caches import restart_seconds, stored_caches
+from curate.caches.layout import MAPPED
 from curate.digests import digest_bytes
 from mixtures import Cache, Chunks, Loader, Mixture, Phase, Plan
 from mixtures.plan import Component, Segment
@@ -40,7 +41,7 @@ BATCH: Final = 8
 TOKENS: Final = {"small": 8_000_000, "full": 100_000_000}
 STEPS: Final = {"small": 40, "full": 400}
 LEAST_RATE: Final = 50.0
-LEAST_IN_MEMORY: Final = 330.0
+LEAST_MAPPED: Final = 330.0
 LONGEST_RESTART: Final = 2.0  # s
 LONGEST: Final = 1.0  # ms
 PACKAGES: Final = ("numpy", "numba", "blake3")
@@ -186,6 +187,7 @@ class Measures:
 
     few: float
     many: float
+    mapped: float
     in_memory: float
     restart: float
     planned: int
@@ -201,10 +203,10 @@ class Measures:
         return {
             "Mtok/s, 200 components": (round(self.many, 1), f"≥ {LEAST_RATE}", self.many >= LEAST_RATE),
             "200 components against 20": (round(ratio, 2), "≥ 0.8", ratio >= 0.8),
-            "Mtok/s, 200 components in memory": (
-                round(self.in_memory, 1),
-                f"≥ {LEAST_IN_MEMORY}",
-                self.in_memory >= LEAST_IN_MEMORY,
+            "Mtok/s, 200 components, mapped": (
+                round(self.mapped, 1),
+                f"≥ {LEAST_MAPPED}",
+                self.mapped >= LEAST_MAPPED,
             ),
             f"s from restart to batch, {self.planned / 1e12:.2f} T tokens": (
                 round(self.restart, 2),
@@ -231,6 +233,8 @@ def measure(stream: npt.NDArray[np.uint16], steps: int) -> Measures:
         rate(loader, steps)
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         differing = differing_batches(loader, min(steps, 40))
+    with stored_caches(200, len(stream), MAPPED) as caches:
+        mapped = rate(make_loader(caches, steps), steps)
     restart, planned = restart_seconds(200, SEQUENCE, BATCH)
     plan = long_plan(200, 10**12)
     indices = np.random.default_rng(1).integers(0, len(plan), 1024)
@@ -238,6 +242,7 @@ def measure(stream: npt.NDArray[np.uint16], steps: int) -> Measures:
     return Measures(
         few=few,
         many=many,
+        mapped=mapped,
         in_memory=memory_rate,
         restart=restart,
         planned=planned,
@@ -260,7 +265,7 @@ def main(arguments: list[str] | None = None) -> int:
     measures = measure(stream, steps)
     peers = {"numpy memmap, plain windows": mapped_windows(stream, steps)} if options.peers else {}
     rates = {"20 components": measures.few, "200 components": measures.many}
-    rates |= {"200 components in memory": measures.in_memory, **peers}
+    rates |= {"200 components, mapped": measures.mapped, "200 components in memory": measures.in_memory, **peers}
     for name, value in rates.items():
         print(f"{name:40} {value:9.1f} Mtok per CPU second")
     print(f"{'plan of 2,000 components made ready':40} {measures.build:9.1f} ms")

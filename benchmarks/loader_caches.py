@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.windows import draw_tokens, write_cache
+from benchmarks.windows import draw_tokens, made_cache
 from curate.caches import TokenCache
 from curate.caches.description import NAME, read_description
-from curate.caches.layout import LAYOUT
+from curate.caches.layout import LAYOUT, Layout
 from curate.digests import digest_bytes
 from curate.store import Store, json_line
 from mixtures import Chunks, Loader, Mixture, Phase
@@ -24,21 +24,26 @@ from mixtures import Chunks, Loader, Mixture, Phase
 POOL: Final = 1 << 16
 """Bytes of unpacked chunks kept per array: four chunks, so that every window is unpacked as it is in a large cache."""
 
+SMALLEST: Final = 1 << 13
+"""Tokens of the smallest cache."""
+
 LARGE_SHARDS: Final = 150
 """Shards of 2^25 tokens: 5.03 G tokens, of which 200 components make 1.007 T."""
 
 
 @contextmanager
-def stored_caches(components: int, tokens: int) -> Iterator[dict[str, TokenCache]]:
-    """Give `components` caches of uneven sizes on disk, of `tokens` tokens together."""
+def stored_caches(components: int, tokens: int, layout: Layout = LAYOUT) -> Iterator[dict[str, TokenCache]]:
+    """Give `components` caches of uneven sizes on disk, of about `tokens` tokens together, cut by `layout`."""
     stream = draw_tokens(tokens)
-    cuts = np.sort(np.random.default_rng(components).choice(tokens, components - 1, replace=False))
+    cuts = (
+        np.sort(np.random.default_rng(components).choice(tokens // SMALLEST, components - 1, replace=False)) * SMALLEST
+    )
     with tempfile.TemporaryDirectory() as folder:
         caches = {}
         for number, part in enumerate(np.split(stream, cuts)):
             place = Path(folder) / f"cell{number:04}"
             place.mkdir()
-            write_cache(place, part)
+            made_cache(place, part, layout)
             caches[place.name] = TokenCache.open(place, pool=POOL)
         yield caches
 
@@ -66,7 +71,7 @@ def _write_large(folder: Path) -> int:
     """Write a cache whose shards of tokens are links to one file; return how many tokens it has."""
     shard = LAYOUT.shard_tokens
     folder.mkdir()
-    write_cache(folder, np.tile(draw_tokens(1 << 22), shard >> 22))
+    made_cache(folder, np.tile(draw_tokens(1 << 22), shard >> 22))
     description = read_description(Store(folder), None)
     spec = LAYOUT.array("tokens", "uint16", LARGE_SHARDS * shard, description.documents)
     first = description.array("tokens").file(0)

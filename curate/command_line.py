@@ -24,6 +24,7 @@ from curate.commands.duplicates import add_duplicates
 from curate.commands.index import add_index
 from curate.commands.listing import add_list
 from curate.commands.plan import add_plan_options, print_plan
+from curate.commands.plan_diff import add_diff
 from curate.commands.quarantine import add_isolation_options, add_quarantine, isolation_arguments
 from curate.commands.report import add_report
 from curate.commands.status import add_status
@@ -110,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
     add_index(commands, _add)
     add_audit(commands, _add)
     add_commands(commands, _add, last_result)
+    add_diff(commands, _add, last_result)
     add_store_commands(commands, _add)
     add_quarantine(commands, _add)
     add_curve(commands, _add, last_result)

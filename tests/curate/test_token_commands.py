@@ -264,6 +264,21 @@ def test_compare_of_two_stores_prints_a_table_and_a_verdict(
     assert all(re.search(rf"^{cell} +[+-]0\.[0-9]+ ", printed, re.MULTILINE) for cell in ("letters", "notes", "pages"))
 
 
+def test_diff_of_two_stores_prints_fields_and_the_steps_in_common(
+    store: Path, raw: Path, plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", str(store), str(store)]) == 0
+    assert capsys.readouterr().out == f"the same plan, {plan.digest}\n"
+    shutil.copytree(store, tmp_path / "other")
+    run_road(raw, tmp_path / "other", outputs=road(root=raw, second=9.0))
+    capsys.readouterr()
+    assert main(["diff", str(store), str(tmp_path / "other")]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("segments[1].counts.letters: ") and " ≠ " in lines[0]
+    last = re.fullmatch(r"the first ([0-9]+) of ([0-9]+) steps read the same", lines[-1])
+    assert last and plan.starts[1] <= int(last[1]) < int(last[2])
+
+
 def test_compare_of_what_cannot_be_compared_exits_2_and_says_why(
     store: Path, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
