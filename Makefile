@@ -36,7 +36,7 @@ test: setup
 
 # Compiled once, not by each process of the tests; while the linters run on the other core.
 kernels: setup
-	$(VENV)/bin/python -m tests.compiled >/dev/null 2>&1
+	@log=$$(mktemp) && { $(VENV)/bin/python -m tests.compiled >$$log 2>&1 || { tail $$log; exit 1; }; }
 
 lint: setup
 	$(VENV)/bin/ruff check .

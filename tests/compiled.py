@@ -9,9 +9,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import pyarrow as pa
-
 from benchmarks.chaos_recipe import Amount, outputs, write_inputs
+from curate import Outputs, read_jsonl
 from curate.run import run
 from transforms import (
     C4Documents,
@@ -40,13 +39,12 @@ FILTERS = (
 def main() -> None:
     """Call what compiles."""
     extract(PAGE)
-    batch = pa.record_batch({"text": pa.array(["A line of words.\nAnother line."], pa.large_string())})
-    for transform in FILTERS:
-        transform.apply(batch)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_inputs(root / "in", Amount(1, 12), seed=0)
         run(outputs(root / "in"), root / "store", name="compiled", runner="local")
+        filtered = read_jsonl(root / "in" / "pages", source="pages").apply(*FILTERS, name="filtered")
+        run(Outputs(filtered=filtered), root / "store", name="filtered", runner="local")
 
 
 if __name__ == "__main__":
