@@ -17,6 +17,7 @@ SEES_EVERYTHING = {
     "curate/command_line.py",
     "curate/commands/audit.py",
     "curate/commands/index.py",
+    "curate/commands/plan_diff.py",
     "curate/commands/report.py",
     "curate/commands/store.py",
     "curate/commands/tokens.py",
