@@ -178,6 +178,9 @@ class TokenCache:
         They ascend; a document without tokens begins where the next one does, and is repeated.
         """
         self._check_range(start, stop, self.tokens, "tokens")
+        if self.documents <= LISTED:
+            first, last = self.starts.searchsorted((start, stop))
+            return self.starts[first:last].copy()
         return self._offsets(self._begun(start), self._begun(stop))
 
     def document_at(self, token: int) -> int:
