@@ -41,7 +41,8 @@ def build(recipe):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
-def test_code_blocks_of_a_page_run_and_their_recipes_build(page, tmp_path):
+def test_code_blocks_of_a_page_run_and_their_recipes_build(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for number, block in enumerate(blocks(page)):
         path = tmp_path / f"block{number}.py"
         path.write_text(block)
