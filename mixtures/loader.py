@@ -72,7 +72,7 @@ class Loader:
         """Check the caches.
 
         Raises:
-            PlanError: a cache is missing, or is another than the plan was compiled for.
+            PlanError: a cache is missing, or it or a packing is another than the plan was compiled for.
             ValueError: `threads` or `ahead` is below 1.
         """
         if self.threads < 1 or self.ahead < 1:
@@ -80,6 +80,9 @@ class Loader:
         self.plan.check_caches(self.caches)
         if not self.packings:
             object.__setattr__(self, "packings", packings_of(self.plan, self.caches))
+        for part in self.plan.components:
+            if part.packing and (packing := self.packings.get(part.name)) and packing.digest != part.packing:
+                raise PlanError(f"{part.name}, packing: {part.packing} ≠ {packing.digest}: that of another plan")
 
     @property
     def digest(self) -> str:

@@ -26,6 +26,7 @@ from mixtures.cache_checks import check_caches, check_validation
 from mixtures.continuation import joined, require_past
 from mixtures.differences import Difference, differences
 from mixtures.fill_in_the_middle import FillInTheMiddle
+from mixtures.packing import Packing
 from mixtures.packings import packings_of
 from mixtures.plan import Component, Plan, Segment, Validation
 from mixtures.quotas import RARE, AtMost, Rare, Request, draw_counts
@@ -174,7 +175,9 @@ class Mixture:
         """
         check_caches(caches, validation)
         check_validation(caches, validation)
-        first, components = next(iter(caches.values())), self._components(caches)
+        packings = {name: self.sequences.packing_of(cache) for name, cache in sorted(caches.items())}
+        components = {name: self._component(name, caches[name], packing) for name, packing in packings.items()}
+        first = next(iter(caches.values()))
         settings: dict[str, Any] = {
             "seed": self.seed,
             "batch": self.batch,
@@ -190,7 +193,8 @@ class Mixture:
         if past is not None:
             require_past(past, settings, components)
         segments = self._segments(components, past)
-        plan = Plan(components=tuple(components.values()), segments=segments, **settings)
+        made = {name: packing for name, packing in packings.items() if packing is not None}
+        plan = Plan(components=tuple(components.values()), segments=segments, packings=made, **settings)
         return self._stopped(plan if past is None else joined(past, plan), 0 if past is None else past.steps)
 
     def patch(self, phase: str, weights: Weights, others: Number | None = None) -> Mixture:
@@ -251,13 +255,11 @@ class Mixture:
                 )
         return {name: self.views[name] for name in sorted(self.views)}
 
-    def _components(self, caches: Mapping[str, Cache]) -> dict[str, Component]:
-        return {name: self._component(name, cache) for name, cache in sorted(caches.items())}
-
-    def _component(self, name: str, cache: Cache) -> Component:
+    def _component(self, name: str, cache: Cache, packing: Packing | None) -> Component:
         if isinstance(self.sequences, Chunks):
             return Component(name, cache.digest, cache.tokens, self.sequences.count(cache.tokens))
-        packing = self.sequences.packing_of(cache)
+        if packing is None:
+            raise TypeError(f"{self.sequences} needs a packing of {name!r}")
         return Component(name, cache.digest, cache.tokens, len(packing), packing.digest)
 
     def _segments(self, components: Mapping[str, Component], past: Plan | None) -> tuple[Segment, ...]:

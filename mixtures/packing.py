@@ -50,6 +50,14 @@ class Packing:
     starts: Ints = field(repr=False)
     lengths: Ints = field(repr=False)
     firsts: Ints = field(repr=False)
+    digest: str = field(init=False)
+    """BLAKE3 of the packing: the canonical JSON of its numbers, a line feed, its arrays as little-endian int64."""
+
+    def __post_init__(self) -> None:
+        summed = blake3(json_line(self._header()))
+        for array in (self.starts, self.lengths, self.firsts):
+            summed.update(_bytes(array))
+        object.__setattr__(self, "digest", summed.hexdigest())
 
     def __len__(self) -> int:
         """Number of sequences."""
@@ -59,14 +67,6 @@ class Packing:
     def padding(self) -> int:
         """Tokens of padding in all sequences."""
         return len(self) * self.length - self.tokens
-
-    @property
-    def digest(self) -> str:
-        """BLAKE3 of the packing: the canonical JSON of its numbers, a line feed, its arrays as little-endian int64."""
-        summed = blake3(json_line(self._header()))
-        for array in (self.starts, self.lengths, self.firsts):
-            summed.update(_bytes(array))
-        return summed.hexdigest()
 
     def spans(self, sequence: int) -> list[tuple[int, int]]:
         """Return the first token and the one after the last of each piece of `sequence`.

@@ -27,6 +27,9 @@ def packings_of(
     found = {}
     for component in plan.components:
         if component.packing:
+            if component.name in plan.packings:
+                found[component.name] = plan.packings[component.name]
+                continue
             content = stored(component.packing)
             packing = (
                 plan.sequences.packing_of(caches[component.name]) if content is None else Packing.from_bytes(content)

@@ -29,6 +29,7 @@ from mixtures.differences import Difference, differences
 from mixtures.errors import PlanError
 from mixtures.fill_in_the_middle import FillInTheMiddle
 from mixtures.lookup import Draws, Lookup
+from mixtures.packing import Packing
 from mixtures.permutation import Permutation
 from mixtures.plan_format import FORMAT, KIND, check_plan, read_fields, write_plan
 from mixtures.sequences import Chunks, Packed, Sequences, sequences_from_json
@@ -110,6 +111,8 @@ class Plan:
     earlier: tuple[Earlier, ...] = ()
     views: Mapping[str, FillInTheMiddle] = field(default_factory=dict)
     """Component → how its documents are rearranged when they are read."""
+    packings: Mapping[str, Packing] = field(default_factory=dict, repr=False, compare=False)
+    """Component → how it is packed, as compiling found it; not in the file, see `mixtures.packings`."""
     digest: str = field(init=False)
     _lookup: Lookup = field(init=False, repr=False, compare=False)
 
@@ -348,7 +351,7 @@ class Plan:
         return tokens
 
 
-_FIELDS: Final = tuple(name for name, field in Plan.__dataclass_fields__.items() if field.init)
+_FIELDS: Final = tuple(name for name, field in Plan.__dataclass_fields__.items() if field.init and name != "packings")
 
 
 def to_json(value: Any) -> Any:

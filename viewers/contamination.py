@@ -6,11 +6,12 @@ have what the evidence of each document names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from transforms.contamination import NEARLY, VERDICTS
+from viewers.configured import configured
 from viewers.flows import flow_of
 from viewers.loading import Report, StageView
 from viewers.rules import near_misses
@@ -68,7 +69,7 @@ def guards_of(report: Report) -> list[Guard]:
             transform = step.get("transform")
             is_whole = isinstance(transform, Mapping) and transform.get("class") == TRANSFORM
             protection = step.get("card", {}).get("protection", {}) if is_whole else {}
-            for node in _within(transform):
+            for node in configured(transform, TRANSFORM):
                 counts_left = isinstance(version := node.get("version"), int) and version > 1
                 found.append(Guard(stage, node["fields"], is_whole, protection, counts_left))
     return found
@@ -77,18 +78,6 @@ def guards_of(report: Report) -> list[Guard]:
 def is_guard(transform: str) -> bool:
     """Return whether a name in a ledger is that of a `Decontaminate`, in a branch or not, the first or a later one."""
     return transform.rpartition("/")[2].partition("#")[0] == TRANSFORM
-
-
-def _within(value: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, Mapping):
-        if value.get("class") == TRANSFORM:
-            yield value
-            return
-        for inner in value.values():
-            yield from _within(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _within(inner)
 
 
 def hits_of(stage: StageView) -> list[Hits]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from transforms.pii import MaskPII
+from viewers.configured import configured
 from viewers.loading import Report, StageView
 
 TRANSFORM: Final = MaskPII.__name__
@@ -25,20 +26,10 @@ def maskings_of(report: Report) -> Iterator[Masking]:
     """Yield every `MaskPII` of the recipe, in branches too."""
     for stage in report.stages:
         for step in stage.operation.get("steps", []):
-            for fields in _within(step.get("transform")):
-                yield Masking(stage, str(step.get("name", "")), {k: m for k, m in fields.items() if isinstance(m, str)})
-
-
-def _within(value: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, Mapping):
-        if value.get("class") == TRANSFORM:
-            yield value["fields"]
-            return
-        for inner in value.values():
-            yield from _within(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _within(inner)
+            for node in configured(step.get("transform"), TRANSFORM):
+                yield Masking(
+                    stage, str(step.get("name", "")), {k: m for k, m in node["fields"].items() if isinstance(m, str)}
+                )
 
 
 def unmasked_sources(report: Report) -> list[str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_rows_of_a_view_hold_sentinels_and_each_token_is_found_again(sequences):
 def test_plan_with_a_view_is_the_same_after_writing_and_other_plans_keep_their_digest():
     plan, caches = make_plan(Chunks(24))
     assert plan.to_json()["views"]["code"]["rate"] == [1, 1]
-    again = Plan.from_json(__import__("json").dumps({**plan.to_json(), "digest": plan.digest}))
+    again = Plan.from_json(json.dumps({**plan.to_json(), "digest": plan.digest}))
     assert again == plan
     plain = Mixture(None, Phase("main", 24 * 48, {}, others=1), sequences=Chunks(24), repeats=None, batch=8)
     assert "views" not in plain.compile(caches).to_json()

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixtures import PlanError
+from mixtures import Loader, Mixture, Packed, Phase, Plan, PlanError
 from mixtures.packing import Packing, pack
+from tests.mixtures.memory import caches_of
 
 
 def packed(lengths, length):
@@ -83,3 +86,15 @@ def test_packing_that_was_damaged_is_refused():
 def test_sequence_that_is_not_there_is_an_index_error():
     with pytest.raises(IndexError, match=r"sequence 2 is not in range\(2\)"):
         packed([9, 9], 10).spans(2)
+
+
+def test_loader_takes_the_packings_of_compiling_and_refuses_those_of_another_plan():
+    caches = caches_of(web=[7, 30, 12, 1, 25] * 9)
+    phase = Phase("main", 24 * 48, {"web": 1})
+    plans = [Mixture(None, phase, sequences=Packed(n), repeats=None, batch=8).compile(caches) for n in (24, 32)]
+    assert Loader(plans[0], caches).packings["web"] is plans[0].packings["web"]
+    read = Plan.from_json(json.dumps({**plans[0].to_json(), "digest": plans[0].digest}))
+    assert not read.packings and read == plans[0]
+    assert Loader(read, caches).packings["web"].digest == plans[0].components[0].packing
+    with pytest.raises(PlanError, match=r"web, packing: .* that of another plan"):
+        Loader(plans[0], caches, packings=plans[1].packings)

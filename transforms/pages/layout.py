@@ -14,7 +14,7 @@ import numpy.typing as npt
 from transforms.kernels import kernel
 from transforms.pages import elements as el
 from transforms.pages.compiled import Int
-from transforms.pages.page import MATH_BYTE, Page
+from transforms.pages.page import Page
 
 _CELL_LEVELS: Final = 16
 
@@ -117,12 +117,3 @@ def join(page: Page, chosen: npt.NDArray[np.bool_], rows: Int32s, text: npt.NDAr
             text[size] = page.text[place]
             size += 1
     return size
-
-
-@kernel
-def count_math(text: npt.NDArray[np.uint8]) -> Int:
-    """Return how many pieces of mathematics stand in `text`."""
-    found = np.int64(0)
-    for byte in text:
-        found += byte == MATH_BYTE
-    return found
