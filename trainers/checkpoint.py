@@ -1,14 +1,15 @@
-"""Checkpoints: a folder with the arrays and a manifest, whole or not there at all; NumPy suffices to read one.
+"""Checkpoints: a folder with arrays in zarr3 and a manifest, whole or not there at all.
 
-    <folder>/checkpoints/step-00000100/  arrays.npz  manifest.json
+    <folder>/checkpoints/step-00000100/  manifest.json  <array>/zarr.json  <array>/c.0.0 …
 
-The manifest is canonical JSON: format, step, digest of the plan, flat configuration, environment, and for each array
-its type, shape and the BLAKE3 digest of its bytes; `state` is the digest over all arrays, `file` that of the arrays'
-file, `digest` the manifest's own. A save
-writes a hidden folder beside, syncs it, renames it and syncs the parent, so a kill at any moment leaves the old
-checkpoints and at most a hidden folder, which the next start removes. Opening one checks every digest.
+The manifest is canonical JSON: format, step, digest of the plan, flat configuration, environment, the link to the run
+that it branched from (or null), and for each array its type, shape and BLAKE3 digests (`trainers.stored_arrays`);
+`state` is the digest over all arrays, `digest` the manifest's own. A save writes a hidden folder beside, syncs it,
+renames it and syncs the parent, so a kill at any moment leaves the old checkpoints and at most a hidden folder, which
+the next start removes. What is read is checked against its digests, chunk by chunk.
 
-One process writes to a folder at a time; `Checkpoints.locked` sees to it. Cost: one pass over the arrays and one sync.
+One process writes to a folder at a time; `Checkpoints.locked` sees to it. `Saver` saves while training goes on.
+Cost: one pass over the arrays to hash and one to write, one sync a file.
 """
 
 from __future__ import annotations
@@ -17,28 +18,33 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from blake3 import blake3
 
-from curate.digests import digest_file, digest_json
 from curate.formats import Format, FormatError
 from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
+from trainers.stored_arrays import (
+    DamagedArrayError,
+    NamedArrays,
+    StoredArray,
+    describe,
+    digest_entries,
+    write_arrays,
+)
 
 FORMAT: Final = Format(
-    1, "go on with the version that wrote it, or train again in another folder", prefix="curate checkpoint "
+    2, "go on with the version that wrote it, or train again in another folder", prefix="curate checkpoint "
 )
-POINTS: Final = ("arrays", "manifest", "synced", "renamed", "pruned")
+POINTS: Final = ("begun", "arrays", "manifest", "synced", "renamed", "pruned")
 """Moments of a save at which a test may stop the process."""
 
 _REMOVE: Final = "Remove that folder, and the run goes on from the checkpoint before it"
-
-NamedArrays = Mapping[str, npt.NDArray[np.generic]]
 
 
 class CheckpointError(RuntimeError):
@@ -47,19 +53,35 @@ class CheckpointError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How many updates it holds, of which plan and flat configuration, made where; its arrays and their digest."""
+    """How many updates it holds, of which plan and flat configuration, made where; its arrays.
+
+    `state` is the digest of the arrays, empty before they are saved. `parent` is the link of a run that branched from
+    another one (`trainers.branch`), None otherwise. The arrays of one that was opened are read when they are asked for.
+    """
 
     step: int
     plan: str
     config: dict[str, int | str]
     environment: dict[str, str]
-    arrays: NamedArrays
-    state: str
+    arrays: Mapping[str, npt.NDArray[np.generic] | StoredArray]
+    state: str = ""
+    parent: dict[str, Any] | None = None
+
+    def read(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Return all arrays in memory, each chunk checked.
+
+        Raises:
+            CheckpointError: one is damaged.
+        """
+        try:
+            return {name: np.asarray(array) for name, array in self.arrays.items()}
+        except DamagedArrayError as error:
+            raise CheckpointError(f"{error}. {_REMOVE}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The checkpoints of the run in `folder`, of which the last `keep` stay.
+    """The checkpoints of the run in `folder`: the last `keep` stay, and those of every `keep_every` updates (0: none).
 
     `failpoint` is called with each of `POINTS` during a save; tests pass one that kills the process.
     """
@@ -67,15 +89,18 @@ class Checkpoints:
     folder: Path
     keep: int = 2
     failpoint: Callable[[str], None] = lambda point: None
+    keep_every: int = 0
 
     def __post_init__(self) -> None:
         """Refuse to keep nothing.
 
         Raises:
-            ValueError: `keep` is below 1.
+            ValueError: `keep` is below 1, or `keep_every` negative.
         """
         if self.keep < 1:
             raise ValueError(f"keep is the number of checkpoints that stay, at least 1, got {self.keep}")
+        if self.keep_every < 0:
+            raise ValueError(f"keep_every is a number of updates, or 0, got {self.keep_every}")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -100,30 +125,40 @@ class Checkpoints:
         """Return the steps of which there is a checkpoint, ascending."""
         return sorted(int(path.name.removeprefix("step-")) for path in self._root.glob("step-*"))
 
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Save `checkpoint` and remove those beyond the last `keep`.
+    def save(self, checkpoint: Checkpoint) -> str:
+        """Save `checkpoint`, remove those that do not stay, and return the digest of its arrays.
 
         Raises:
             CheckpointError: there is one of this step with another state.
         """
+        arrays = checkpoint.read()
         target = self._path(checkpoint.step)
         if target.exists():
-            _refuse_other(target, checkpoint.state)
+            state = digest_arrays(arrays)
+            _refuse_other(target, state)
         else:
-            self._write(checkpoint, target)
+            state = self._write(checkpoint, arrays, target)
         self._prune()
+        return state
 
     def load(self, step: int) -> Checkpoint:
-        """Return the checkpoint of `step` after checking each of its digests.
+        """Return the checkpoint of `step`; its manifest is checked now, each array when it is read.
 
         Raises:
             CheckpointError: it is damaged or has another format; the message says what to do.
         """
         path = self._path(step)
         manifest = _read_manifest(path)
-        arrays = _read_arrays(path, manifest)
+        if digest_entries(manifest["arrays"]) != manifest["state"]:
+            raise CheckpointError(f"{path} lists other arrays than its state has. {_REMOVE}")
         return Checkpoint(
-            manifest["step"], manifest["plan"], manifest["config"], manifest["environment"], arrays, manifest["state"]
+            manifest["step"],
+            manifest["plan"],
+            manifest["config"],
+            manifest["environment"],
+            {entry["name"]: StoredArray(path, entry) for entry in manifest["arrays"]},
+            manifest["state"],
+            manifest["parent"],
         )
 
     @property
@@ -133,48 +168,72 @@ class Checkpoints:
     def _path(self, step: int) -> Path:
         return self._root / f"step-{step:08d}"
 
-    def _write(self, checkpoint: Checkpoint, target: Path) -> None:
+    def _write(self, checkpoint: Checkpoint, arrays: NamedArrays, target: Path) -> str:
         hidden = self._root / f".{target.name}"
         hidden.mkdir()
-        with (hidden / "arrays.npz").open("wb") as file:
-            np.savez(file, allow_pickle=False, **checkpoint.arrays)
-            _sync(file)
+        self.failpoint("begun")
+        entries = write_arrays(hidden, arrays)
         self.failpoint("arrays")
         with (hidden / "manifest.json").open("wb") as file:
-            file.write(json_line(_manifest(checkpoint, digest_file(hidden / "arrays.npz"))))
+            file.write(json_line(_manifest(checkpoint, entries)))
             _sync(file)
         self.failpoint("manifest")
-        _sync_folder(hidden)
+        for folder in (*(hidden / name for name in arrays), hidden):
+            _sync_folder(folder)
         self.failpoint("synced")
         hidden.rename(target)
         self.failpoint("renamed")
         _sync_folder(self._root)
+        return digest_entries(entries)
 
     def _prune(self) -> None:
         for step in self.steps()[: -self.keep]:
-            hidden = self._root / f".old-{step:08d}"
-            self._path(step).rename(hidden)
-            self.failpoint("pruned")
-            shutil.rmtree(hidden)
+            if not self.keep_every or step % self.keep_every:
+                hidden = self._root / f".old-{step:08d}"
+                self._path(step).rename(hidden)
+                self.failpoint("pruned")
+                shutil.rmtree(hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class Saver:
+    """Saves in a thread of its own, one checkpoint at a time; `done` is called with (step, state) by `settle`."""
+
+    checkpoints: Checkpoints
+    done: Callable[[int, str], None]
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "checkpoint"))
+    _pending: list[tuple[int, Future[str]]] = field(default_factory=list)
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Begin to save `checkpoint`, whose arrays nobody changes, once the one before it is saved.
+
+        Raises:
+            CheckpointError: the one before it could not be saved.
+        """
+        self.settle()
+        self._pending.append((checkpoint.step, self._pool.submit(self.checkpoints.save, checkpoint)))
+
+    def settle(self) -> None:
+        """Return when everything is saved.
+
+        Raises:
+            CheckpointError: something could not be saved.
+        """
+        while self._pending:
+            step, saving = self._pending.pop()
+            self.done(step, saving.result())
+
+    def close(self) -> None:
+        """Let what was begun come to its end, and end the thread."""
+        self._pool.shutdown()
 
 
 def digest_arrays(arrays: NamedArrays) -> str:
     """Return the digest of `arrays`: their names, types, shapes and bytes, in their order."""
-    return digest_json(_describe(arrays))
+    return digest_entries(describe(arrays))
 
 
-def _describe(arrays: NamedArrays) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "dtype": array.dtype.name, "shape": list(array.shape), "digest": _digest_values(array)}
-        for name, array in arrays.items()
-    ]
-
-
-def _digest_values(array: npt.NDArray[np.generic]) -> str:
-    return blake3(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
-
-
-def _manifest(checkpoint: Checkpoint, file_digest: str) -> dict[str, Any]:
+def _manifest(checkpoint: Checkpoint, entries: list[dict[str, Any]]) -> dict[str, Any]:
     return self_digested(
         {
             "format": FORMAT.stamp,
@@ -182,9 +241,9 @@ def _manifest(checkpoint: Checkpoint, file_digest: str) -> dict[str, Any]:
             "plan": checkpoint.plan,
             "config": checkpoint.config,
             "environment": checkpoint.environment,
-            "arrays": _describe(checkpoint.arrays),
-            "file": file_digest,
-            "state": checkpoint.state,
+            "parent": checkpoint.parent,
+            "arrays": entries,
+            "state": digest_entries(entries),
         }
     )
 
@@ -198,17 +257,6 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         return FORMAT.lift(manifest, str(path))
     except FormatError as error:
         raise CheckpointError(str(error)) from None
-
-
-def _read_arrays(path: Path, manifest: Mapping[str, Any]) -> dict[str, npt.NDArray[np.generic]]:
-    file = path / "arrays.npz"
-    if not file.exists() or digest_file(file) != manifest["file"]:
-        raise CheckpointError(f"{file} is not the file that was saved: it is damaged or missing. {_REMOVE}")
-    with np.load(file, allow_pickle=False) as stored:
-        arrays = {entry["name"]: stored[entry["name"]] for entry in manifest["arrays"]}
-    if digest_arrays(arrays) != manifest["state"]:
-        raise CheckpointError(f"{file} holds other arrays than its manifest says. {_REMOVE}")
-    return arrays
 
 
 def _refuse_other(target: Path, state: str) -> None:

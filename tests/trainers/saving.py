@@ -1,13 +1,14 @@
-"""Saves checkpoints 1, 2, 3 in the folder given, and kills itself at the point given: python … FOLDER COUNT POINT."""
+"""Saves checkpoints 1, 2, 3 and kills itself, once for each point count given: python … FOLDER POINT COUNT …"""
 
 import os
 import signal
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 
-from trainers.checkpoint import Checkpoint, Checkpoints, digest_arrays
+from trainers.checkpoint import Checkpoint, Checkpoints
 
 
 def example(step):
@@ -16,26 +17,36 @@ def example(step):
     arrays = {
         "model.matrix": values.astype(np.float32),
         "model.turned": values.T.astype(np.float32),
+        "model.half": values.astype(ml_dtypes.bfloat16),
         "updates": np.array(step, np.int32),
         "empty": np.zeros((0, 4), np.float32),
     }
-    return Checkpoint(step, "plan", {"model.width": 3}, {"jax": "1"}, arrays, digest_arrays(arrays))
+    return Checkpoint(step, "plan", {"model.width": 3}, {"jax": "1"}, arrays)
 
 
-def main(folder, count, point):
-    """Save all three; at the `count`-th time that `point` is reached, die."""
-    left = [int(count)]
+def save_all(folder, point, count):
+    """Save all three in `folder`; at the `count`-th time that `point` is reached, die."""
+    left = [count]
 
     def failpoint(reached):
         left[0] -= reached == point
         if not left[0]:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    checkpoints = Checkpoints(Path(folder), keep=2, failpoint=failpoint)
+    checkpoints = Checkpoints(folder, keep=2, failpoint=failpoint)
     with checkpoints.locked():
-        begin = max(checkpoints.steps(), default=0)
-        for step in range(begin + 1, 4):
+        for step in range(1, 4):
             checkpoints.save(example(step))
+
+
+def main(folder, *kills):
+    """Save in a process for each kill, in a folder of its own, and print how each ended."""
+    for point, count in zip(kills[::2], kills[1::2], strict=True):
+        child = os.fork()
+        if not child:
+            save_all(Path(folder) / f"{point}{count}", point, int(count))
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 if __name__ == "__main__":
