@@ -105,8 +105,8 @@ def compare(
 
 
 def _losses(loader: Loader, validation: Mapping[str, Sequence[Batch]], config: Config) -> dict[str, float]:
-    model = fit(loader, config).model
-    return {name: result.loss for name, result in evaluate_sources(model, validation).items()}
+    state = fit(loader, config)
+    return {name: result.loss for name, result in evaluate_sources(state.model, state.bias, validation).items()}
 
 
 def _said(comparison: Comparison, domain: Domain) -> str:

@@ -1,9 +1,12 @@
 # ruff: noqa: F722
-"""The loss: cross-entropy of the next token within its document, and the logit z-loss.
+"""The loss: cross-entropy of the next token within its document, and the logit z-loss, as sums that add up.
 
 Position p predicts token p + 1 if both belong to one segment and the loss mask allows token p + 1: the mask names
 tokens that may be *targets*, so the first token of a document is never one. The z-loss pulls log Σ exp(logits) towards
 zero (PaLM, Chowdhery et al. 2022, §5); it is part of the objective and not of the loss that is reported.
+
+Invariant: every leaf of `Sums` is a sum over tokens, so the sums of a batch are those of its parts added up, however it
+is cut (shards, devices, microbatches); objective, metrics and the next routing bias are formed from the total.
 """
 
 from __future__ import annotations
@@ -14,17 +17,39 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from trainers.experts import Routing
+from trainers.model import Model
 
-class Loss(NamedTuple):
-    """Sums over the predicted tokens of a batch, in nats, and how many they are."""
+
+class Inputs(NamedTuple):
+    """A batch on the device; see `trainers.batches.Batch`."""
+
+    tokens: Int[Array, "batch position"]
+    segments: Int[Array, "batch position"]
+    positions: Int[Array, "batch position"]
+    loss_mask: Bool[Array, "batch position"]
+
+
+class Sums(NamedTuple):
+    """Sums over the predicted tokens of a batch, in nats, how many they are, and where tokens were routed.
+
+    `routing` is None for a model without experts.
+    """
 
     cross_entropy: Float[Array, ""]
     squared_normaliser: Float[Array, ""]
     predicted: Int[Array, ""]
+    routing: Routing | None = None
 
     def objective(self, z_loss: float) -> Float[Array, ""]:
         """Return what is minimised: the mean of cross-entropy + z_loss · normaliser² (0 if nothing is predicted)."""
         return (self.cross_entropy + z_loss * self.squared_normaliser) / jnp.maximum(self.predicted, 1)
+
+
+def model_loss(model: Model, bias: Float[Array, "layer expert"], batch: Inputs) -> Sums:
+    """Return the sums of `model` on a batch; `bias` is the routers' (of no expert for a model without them)."""
+    logits, routing = model(batch.tokens, batch.segments, batch.positions, bias)
+    return next_token_loss(logits, batch.tokens, batch.segments, batch.loss_mask)._replace(routing=routing)
 
 
 def next_token_loss(
@@ -32,13 +57,13 @@ def next_token_loss(
     tokens: Int[Array, "batch position"],
     segments: Int[Array, "batch position"],
     loss_mask: Bool[Array, "batch position"],
-) -> Loss:
-    """Return the sums of the loss over the batch."""
+) -> Sums:
+    """Return the sums of the loss over the batch, without routing."""
     counts = jnp.pad(loss_mask[:, 1:] & (segments[:, 1:] == segments[:, :-1]), ((0, 0), (0, 1)))
     targets = jnp.roll(tokens, -1, axis=1)  # the last column is not counted
     normaliser = jax.nn.logsumexp(logits, axis=-1)
     chosen = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
-    return Loss(
+    return Sums(
         jnp.sum(jnp.where(counts, normaliser - chosen, 0.0)),
         jnp.sum(jnp.where(counts, normaliser**2, 0.0)),
         jnp.sum(counts, dtype=jnp.int32),

@@ -20,6 +20,7 @@ from blake3 import blake3
 from jaxtyping import Array, Bool, Float, Int
 
 from trainers.config import ModelConfig
+from trainers.experts import Routing
 from transforms.outcome import canonical_json
 
 
@@ -115,10 +116,11 @@ class Block(eqx.Module):
         x: Float[Array, "batch position embed"],
         turn: Rotation,
         mask: Bool[Array, "batch position position"],
-    ) -> Float[Array, "batch position embed"]:
-        """Return the stream after this layer."""
+        bias: Float[Array, " expert"],
+    ) -> tuple[Float[Array, "batch position embed"], Routing | None]:
+        """Return the stream after this layer, and where its tokens were routed."""
         x = x + self.attention(self.attention_norm(x), turn, mask)
-        return x + self.feed_forward(self.feed_forward_norm(x))
+        return x + self.feed_forward(self.feed_forward_norm(x)), None
 
 
 class Model(eqx.Module):
@@ -135,19 +137,21 @@ class Model(eqx.Module):
         tokens: Int[Array, "batch position"],
         segments: Int[Array, "batch position"],
         positions: Int[Array, "batch position"],
-    ) -> Float[Array, "batch position vocabulary"]:
-        """Return the logits of the token after each position."""
+        bias: Float[Array, "layer expert"],
+    ) -> tuple[Float[Array, "batch position vocabulary"], Routing | None]:
+        """Return the logits of the token after each position, and where tokens were routed with `bias`."""
         turn = rotation(positions, self.blocks.attention.query.shape[-1], self.rope_base)
         mask = attention_mask(segments)
 
         def layer(
-            x: Float[Array, "batch position embed"], block: Block
-        ) -> tuple[Float[Array, "batch position embed"], None]:
-            return block(x, turn, mask), None
+            x: Float[Array, "batch position embed"], part: tuple[Block, Float[Array, " expert"]]
+        ) -> tuple[Float[Array, "batch position embed"], Routing | None]:
+            block, block_bias = part
+            return block(x, turn, mask, block_bias)
 
-        x, _ = jax.lax.scan(layer, self.embedding[tokens], self.blocks)
+        x, routing = jax.lax.scan(layer, self.embedding[tokens], (self.blocks, bias))
         x = self.norm(x)
-        return x @ self.embedding.T if self.head is None else x @ self.head
+        return x @ self.embedding.T if self.head is None else x @ self.head, routing
 
 
 def init_model(config: ModelConfig, seed: int) -> Model:
@@ -188,6 +192,11 @@ def init_model(config: ModelConfig, seed: int) -> Model:
         matrix("head", (width, config.vocabulary), width) if config.head == "own" else None,
         config.rope_base,
     )
+
+
+def init_bias(config: ModelConfig) -> Float[Array, "layer expert"]:
+    """Return the routers' first bias: zeros, of no expert for a model without them. It is no parameter."""
+    return jnp.zeros((config.layers, 0), jnp.float32)
 
 
 def _stream(seed: int, name: str) -> np.random.Generator:

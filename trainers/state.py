@@ -2,7 +2,8 @@
 """The state of a run: model, optimizer, number of updates; its arrays by name, and its digest.
 
 Invariants: the same (configuration, seed) gives the same first state; `arrays` names every array once, in an order that
-depends on the configuration alone, and `restore` is its inverse bit for bit.
+depends on the configuration alone, and `restore` is its inverse bit for bit. An array without elements (the bias of a
+model without experts) is not among them: there is nothing of it to store.
 """
 
 from __future__ import annotations
@@ -15,34 +16,45 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 import optax
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from trainers.checkpoint import CheckpointError, digest_arrays
 from trainers.config import Config
-from trainers.model import Model, init_model
+from trainers.model import Model, init_bias, init_model
 from trainers.optimizer import make_optimizer
 
 NamedArrays = dict[str, npt.NDArray[np.generic]]
 
 
 class State(eqx.Module):
-    """All that the next update depends on, besides its batch."""
+    """All that the next update depends on, besides its batch.
+
+    `bias` is the routers' (`trainers.balance`): no parameter, without gradient and weight decay. `average` is the
+    running average of the parameters, None where the run keeps none.
+    """
 
     model: Model
     optimizer: optax.OptState
+    bias: Float[Array, "layer expert"]
+    average: Model | None
     updates: Int[Array, ""]
 
 
 def init_state(config: Config) -> State:
     """Return the state before the first update."""
     model = init_model(config.model, config.seed)
-    return State(model, make_optimizer(config).init(model), jnp.zeros((), jnp.int32))
+    optimizer = make_optimizer(config).init(model)
+    return State(model, optimizer, init_bias(config.model), None, jnp.zeros((), jnp.int32))
 
 
 def arrays(state: State) -> NamedArrays:
     """Return the arrays of `state` under dotted names, on the host."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(state)
-    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
+    return {_name(path): np.asarray(leaf) for path, leaf in leaves if leaf.size}
+
+
+def _name(path: tuple[object, ...]) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
 def restore(config: Config, stored: Mapping[str, npt.NDArray[np.generic]]) -> State:
@@ -53,16 +65,19 @@ def restore(config: Config, stored: Mapping[str, npt.NDArray[np.generic]]) -> St
     """
     shapes = jax.eval_shape(lambda: init_state(config))
     leaves, tree = jax.tree_util.tree_flatten_with_path(shapes)
-    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
-    if missing := sorted(set(names) ^ set(stored)):
+    expected = {_name(path): leaf for path, leaf in leaves if leaf.size}
+    if missing := sorted(set(expected) ^ set(stored)):
         raise CheckpointError(f"the arrays of the checkpoint are not those of this configuration: {', '.join(missing)}")
-    for name, (_, leaf) in zip(names, leaves, strict=True):
+    for name, leaf in expected.items():
         if (stored[name].shape, stored[name].dtype) != (leaf.shape, leaf.dtype):
             raise CheckpointError(
                 f"{name} is stored as {stored[name].dtype}{list(stored[name].shape)}, this configuration has "
                 f"{leaf.dtype}{list(leaf.shape)}"
             )
-    restored: State = jax.tree_util.tree_unflatten(tree, [jnp.array(stored[name]) for name in names])
+    values = [
+        jnp.array(stored[_name(path)]) if leaf.size else jnp.zeros(leaf.shape, leaf.dtype) for path, leaf in leaves
+    ]
+    restored: State = jax.tree_util.tree_unflatten(tree, values)
     return restored
 
 

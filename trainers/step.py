@@ -15,23 +15,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
+from trainers.balance import next_bias
 from trainers.batches import Sequences
 from trainers.config import Config
-from trainers.loss import Loss, next_token_loss
+from trainers.loss import Inputs, Sums, model_loss
 from trainers.model import Model
 from trainers.optimizer import make_optimizer, schedule
 from trainers.state import State
-
-
-class Inputs(NamedTuple):
-    """A batch on the device; see `trainers.batches.Batch`."""
-
-    tokens: Int[Array, "batch position"]
-    segments: Int[Array, "batch position"]
-    positions: Int[Array, "batch position"]
-    loss_mask: Bool[Array, "batch position"]
 
 
 class Metrics(NamedTuple):
@@ -73,23 +65,17 @@ def on_host(metrics: Metrics) -> Measured:
     )
 
 
-def model_loss(model: Model, batch: Inputs) -> Loss:
-    """Return the loss of `model` on a batch, as sums."""
-    logits = model(batch.tokens, batch.segments, batch.positions)
-    return next_token_loss(logits, batch.tokens, batch.segments, batch.loss_mask)
-
-
 @lru_cache(maxsize=8)
 def _compiled(config: Config) -> Step:
     optimizer = make_optimizer(config)
     rate = schedule(config.optimizer, config.steps)
 
-    def objective(model: Model, batch: Inputs) -> tuple[Float[Array, ""], Loss]:
-        loss = model_loss(model, batch)
+    def objective(model: Model, bias: Float[Array, "layer expert"], batch: Inputs) -> tuple[Float[Array, ""], Sums]:
+        loss = model_loss(model, bias, batch)
         return loss.objective(config.z_loss), loss
 
     def step(state: State, batch: Inputs) -> tuple[State, Metrics]:
-        gradients, loss = jax.grad(objective, has_aux=True)(state.model, batch)
+        gradients, loss = jax.grad(objective, has_aux=True)(state.model, state.bias, batch)
         updates, optimizer_state = optimizer.update(gradients, state.optimizer, state.model)
         metrics = Metrics(
             loss.cross_entropy / jnp.maximum(loss.predicted, 1),
@@ -97,6 +83,8 @@ def _compiled(config: Config) -> Step:
             optax.tree.norm(gradients),
             rate(state.updates),
         )
-        return State(optax.apply_updates(state.model, updates), optimizer_state, state.updates + 1), metrics
+        model = optax.apply_updates(state.model, updates)
+        bias = next_bias(config.model, state.bias, loss.routing)
+        return State(model, optimizer_state, bias, None, state.updates + 1), metrics
 
     return jax.jit(step, donate_argnums=0)

@@ -178,7 +178,7 @@ class _Run:
 
     def _validate(self, state: State, step: int) -> None:
         begun = time.perf_counter()
-        for source, result in evaluate_sources(state.model, self.validation).items():
+        for source, result in evaluate_sources(state.model, state.bias, self.validation).items():
             values = {"source": source, "loss": result.loss, "predicted": result.predicted}
             self.log.write("validation", step, values, {"seconds": time.perf_counter() - begun})
 

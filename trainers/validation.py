@@ -1,3 +1,4 @@
+# ruff: noqa: F722
 """Loss on held-out text, per source: the same batches each time, so that two losses can be compared."""
 
 from __future__ import annotations
@@ -6,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import jax
+from jaxtyping import Array, Float
 
 from curate.configuration import ConfigurationError
 from trainers.batches import Batch, checked
+from trainers.loss import model_loss
 from trainers.model import Model
-from trainers.step import model_loss, on_device
+from trainers.step import on_device
 
 _losses = jax.jit(model_loss)
 
@@ -23,15 +26,17 @@ class HeldOut:
     predicted: int
 
 
-def evaluate(model: Model, batches: Sequence[Batch]) -> HeldOut:
+def evaluate(model: Model, bias: Float[Array, "layer expert"], batches: Sequence[Batch]) -> HeldOut:
     """Return the loss of `model` over all tokens of `batches`; sums over batches are in double precision.
+
+    The routers' `bias` is used as it is, and not changed.
 
     Raises:
         ConfigurationError: nothing is predicted, or a batch does not fit the model.
     """
     total, predicted = 0.0, 0
     for batch in batches:
-        loss = _losses(model, on_device(checked(batch, model.embedding.shape[0])))
+        loss = _losses(model, bias, on_device(checked(batch, model.embedding.shape[0])))
         total += float(loss.cross_entropy)
         predicted += int(loss.predicted)
     if not predicted:
@@ -39,7 +44,9 @@ def evaluate(model: Model, batches: Sequence[Batch]) -> HeldOut:
     return HeldOut(total / predicted, predicted)
 
 
-def evaluate_sources(model: Model, validation: Mapping[str, Sequence[Batch]]) -> dict[str, HeldOut]:
+def evaluate_sources(
+    model: Model, bias: Float[Array, "layer expert"], validation: Mapping[str, Sequence[Batch]]
+) -> dict[str, HeldOut]:
     """Return the loss of `model` on each source of `validation`, by name in order.
 
     Raises:
@@ -48,7 +55,7 @@ def evaluate_sources(model: Model, validation: Mapping[str, Sequence[Batch]]) ->
     results = {}
     for source, batches in sorted(validation.items()):
         try:
-            results[source] = evaluate(model, batches)
+            results[source] = evaluate(model, bias, batches)
         except ConfigurationError as error:
             raise ConfigurationError(f"held-out source {source!r}: {error}") from error
     return results

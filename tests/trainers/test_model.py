@@ -10,9 +10,9 @@ from jaxtyping import install_import_hook
 
 import tests.trainers.typechecking  # noqa: F401
 from tests.trainers.synthetic import MODEL, SHAPE, VOCABULARY, markov, sequences, tiny
-from trainers.loss import next_token_loss
-from trainers.model import init_model
-from trainers.step import model_loss, on_device
+from trainers.loss import model_loss, next_token_loss
+from trainers.model import init_bias, init_model
+from trainers.step import on_device
 
 OWN = replace(MODEL, head="own", kv_heads=1)
 
@@ -34,7 +34,8 @@ def loud(config, seed=3):
     )
 
 
-forward = jax.jit(lambda model, inputs: model(inputs.tokens, inputs.segments, inputs.positions))
+BIAS = init_bias(MODEL)
+forward = jax.jit(lambda model, inputs: model(inputs.tokens, inputs.segments, inputs.positions, BIAS)[0])
 
 
 def reference(model, config, data):
@@ -111,7 +112,7 @@ def test_gradients_equal_finite_differences(config):
 
     with jax.enable_x64(True):
         double = jax.tree.map(lambda a: jnp.asarray(np.asarray(a, np.float64)), model)
-        function = jax.jit(jax.value_and_grad(lambda m: model_loss(m, inputs).objective(0.1)))
+        function = jax.jit(jax.value_and_grad(lambda m: model_loss(m, BIAS, inputs).objective(0.1)))
         _, gradient = function(double)
         leaves, tree = jax.tree.flatten(double)
         for number, slope in enumerate(jax.tree.leaves(gradient)):
@@ -129,7 +130,7 @@ def test_first_model_is_the_same_for_a_seed_and_begins_near_the_uniform_loss():
     model, again, other = (init_model(MODEL, seed) for seed in (0, 0, 1))
     assert all(map(np.array_equal, jax.tree.leaves(model), jax.tree.leaves(again)))
     assert not np.array_equal(model.embedding, other.embedding)
-    assert float(jax.jit(lambda m: model_loss(m, inputs).objective(0.0))(model)) == pytest.approx(
+    assert float(jax.jit(lambda m: model_loss(m, BIAS, inputs).objective(0.0))(model)) == pytest.approx(
         np.log(VOCABULARY), abs=1.0
     )
 
@@ -180,7 +181,10 @@ def test_loss_of_a_batch_that_predicts_nothing_is_zero_with_zero_gradient():
 @pytest.fixture
 def axes_checked():
     """The modules imported anew with every array of every call checked against its named axes."""
-    names = [f"trainers.{name}" for name in ("model", "loss", "optimizer", "state", "step", "validation")]
+    names = [
+        f"trainers.{name}"
+        for name in ("experts", "model", "balance", "loss", "optimizer", "state", "step", "validation")
+    ]
     before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     try:
         with install_import_hook(names, "tests.trainers.typechecking.typechecked"):
@@ -207,6 +211,6 @@ def test_an_array_with_other_axes_than_its_signature_names_is_refused(axes_check
     model = jax.eval_shape(lambda: axes_checked["model"].init_model(MODEL, 0))
     tokens = jnp.zeros((2, 8), jnp.int32)
     with pytest.raises(Exception, match="positions"):
-        jax.eval_shape(lambda m: m(tokens, tokens, tokens[:, :7]), model)
+        jax.eval_shape(lambda m: m(tokens, tokens, tokens[:, :7], BIAS), model)
     with pytest.raises(Exception, match="logits"):
         axes_checked["loss"].next_token_loss(jnp.zeros((2, 8)), tokens, tokens, tokens > 0)

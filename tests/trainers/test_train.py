@@ -40,11 +40,11 @@ def in_child(folder, *kill):
 
 
 def test_loss_falls_clearly_on_what_can_be_learnt():
-    model = fit(MarkovLoader(), tiny(100)).model
+    first, state = init_state(tiny()), fit(MarkovLoader(), tiny(100))
     uniform = np.log(MODEL.vocabulary)
-    assert evaluate(init_state(tiny()).model, held_out()).loss > 0.95 * uniform
-    assert evaluate(model, held_out()).loss < 0.6 * uniform
-    assert evaluate(model, held_out(salt=7)).loss > uniform  # what it was not shown
+    assert evaluate(first.model, first.bias, held_out()).loss > 0.95 * uniform
+    assert evaluate(state.model, state.bias, held_out()).loss < 0.6 * uniform
+    assert evaluate(state.model, state.bias, held_out(salt=7)).loss > uniform  # what it was not shown
 
 
 def test_log_tells_of_every_step_and_validation(undisturbed):
