@@ -16,6 +16,15 @@ from curate.configuration import ConfigurationError
 Shape = Literal["wsd", "cosine", "linear"]
 """What the learning rate does after its warmup: stay and then decay linearly, follow half a cosine, decay linearly."""
 
+Rule = Literal["adamw", "muon"]
+"""How the matrices of layers are updated; embedding, head, routers and gains always are by AdamW."""
+
+Compute = Literal["float32", "bfloat16"]
+"""The type of products in the model; parameters, norms, softmax, logits, sums and gradients of shards are float32."""
+
+Reduction = Literal["psum", "strict"]
+"""How sums of shards are added up: in the order that the devices find best, or in one tree for any number of them."""
+
 Head = Literal["tied", "own"]
 """Whether logits are made with the embedding matrix (transposed) or with a matrix of their own."""
 
@@ -69,6 +78,10 @@ class OptimizerConfig:
     The rate at update s of `Config.steps` is `learning_rate` times min(1, (s + 1) / warmup) times the shape: "wsd" is
     1 until the last `decay` updates and falls linearly to `floor` over them; "linear" and "cosine" fall to `floor`
     over all updates after the warmup (and take no `decay`).
+
+    `matrices="muon"` updates the matrices of layers by Muon (Jordan 2024): momentum `momentum` with Nesterov's look
+    ahead, made orthogonal by five Newton-Schulz steps, times 0.2 √(longer side), which gives it the root mean square of
+    an AdamW update, so that rate and weight decay serve both (Liu et al., "Muon is scalable", 2025, §2.2).
     """
 
     learning_rate: float
@@ -81,6 +94,8 @@ class OptimizerConfig:
     beta2: float = 0.95
     epsilon: float = 1e-8
     clip: float = 1.0
+    matrices: Rule = "adamw"
+    momentum: float = 0.95
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -94,14 +109,24 @@ class OptimizerConfig:
         _require(self.shape == "wsd" or self.decay == 0, f'decay belongs to "wsd", the shape is {self.shape!r}')
         _require(0 <= self.floor <= 1, f"floor is a fraction of the rate from 0 to 1, got {self.floor}")
         _require(self.clip > 0, f"clip must be positive, got {self.clip}")
+        _require(self.matrices in ("adamw", "muon"), f'matrices must be "adamw" or "muon", got {self.matrices!r}')
+        _require(0 <= self.momentum < 1, f"momentum is a fraction from 0 to below 1, got {self.momentum}")
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """A training run: `steps` updates, each on `batch` sequences of `length` tokens.
 
+    Where the phases of a plan have a batch or length of their own, an update has a multiple of `batch` sequences, cut
+    to rows whose length divides `length`: the two are what the plan's steps have.
+
     `z_loss` weighs the squared log-normaliser of the logits (PaLM, Chowdhery et al. 2022, §5; 1e-4 as there). `seed`
-    names the initial parameters and nothing else: the order of the data belongs to the plan.
+    names the initial parameters and nothing else: the order of the data belongs to the plan. `ema` is how much of the
+    running average of the parameters stays in each update (0: none is kept), see `trainers.step`.
+
+    A batch is cut into `shards` equal parts, which a device computes one after the other: gradient accumulation. With
+    `reduction="strict"` their sums are added in one binary tree, whatever devices they were computed on; see
+    `trainers.reduction`. Devices are not part of a run: a `Mesh` is given beside it.
     """
 
     model: ModelConfig
@@ -111,6 +136,10 @@ class Config:
     length: int
     z_loss: float = 1e-4
     seed: int = 0
+    compute: Compute = "float32"
+    shards: int = 1
+    reduction: Reduction = "psum"
+    ema: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that the schedule fits into the steps.
@@ -124,6 +153,16 @@ class Config:
         _require(planned <= self.steps, f"warmup and decay take {planned} of {self.steps} steps")
         _require(self.z_loss >= 0, f"z_loss must not be negative, got {self.z_loss}")
         _require(0 <= self.seed < 1 << 32, f"seed is a number from 0 to 2^32 - 1, got {self.seed}")
+        self._check_parallel()
+
+    def _check_parallel(self) -> None:
+        _require(self.compute in ("float32", "bfloat16"), f"compute must be float32 or bfloat16, got {self.compute!r}")
+        _require(self.reduction in ("psum", "strict"), f'reduction must be "psum" or "strict", got {self.reduction!r}')
+        _require(self.shards >= 1, f"shards must be at least 1, got {self.shards}")
+        _require(self.batch % self.shards == 0, f"a batch of {self.batch} cannot be cut into {self.shards} shards")
+        tree = self.reduction == "psum" or self.shards & (self.shards - 1) == 0
+        _require(tree, f"strict shards are a power of two, got {self.shards}")
+        _require(0 <= self.ema < 1, f"ema is a fraction from 0 to below 1, got {self.ema}")
 
 
 DEFAULT_LENGTH: Final = 256

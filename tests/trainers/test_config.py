@@ -63,14 +63,31 @@ def test_model_whose_axes_do_not_fit_is_refused(change):
 
 @pytest.mark.parametrize(
     "change",
-    [{"learning_rate": 0.0}, {"shape": "step"}, {"floor": 2.0}, {"clip": 0.0}, {"shape": "cosine"}, {"warmup": -1}],
+    [
+        *(
+            {"learning_rate": 0.0},
+            {"shape": "step"},
+            {"floor": 2.0},
+            {"clip": 0.0},
+            {"shape": "cosine"},
+            {"warmup": -1},
+        ),
+        *({"matrices": "sgd"}, {"momentum": 1.0}),
+    ],
 )
 def test_optimizer_out_of_range_is_refused(change):
     with pytest.raises(ConfigurationError):
         replace(tiny().optimizer, **change)
 
 
-@pytest.mark.parametrize("change", [{"steps": 5}, {"length": 1}, {"seed": -1}, {"z_loss": -1.0}, {"batch": 0}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"steps": 5}, {"length": 1}, {"seed": -1}, {"z_loss": -1.0}, {"batch": 0}, {"ema": 1.0}),
+        *({"compute": "float16"}, {"shards": 3}, {"shards": 0}, {"reduction": "sum"}),
+        {"batch": 6, "shards": 6, "reduction": "strict"},
+    ],
+)
 def test_run_out_of_range_is_refused(change):
     with pytest.raises(ConfigurationError):
         replace(tiny(), **change)

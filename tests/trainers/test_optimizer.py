@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.trainers.synthetic import MODEL, tiny
 from trainers.config import OptimizerConfig
 from trainers.model import init_model
-from trainers.optimizer import decayed, make_optimizer, schedule
+from trainers.optimizer import decayed, dimension_numbers, make_optimizer, newton_schulz, orthogonal, schedule
 
 
 def rates(config, steps, updates):
@@ -82,3 +82,48 @@ def test_first_update_equals_adamw_in_plain_numpy_after_clipping():
         clipped = g * 0.7 / norm
         expected = -0.25 * (clipped / (np.abs(clipped) + 1e-8) + 0.1 * mark * np.asarray(parameter, np.float64))
         np.testing.assert_allclose(update, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_first_update_of_muon_equals_that_of_optax_at_matrices_and_adamw_elsewhere():
+    config = replace(tiny(), optimizer=replace(tiny().optimizer, clip=1e9, matrices="muon"))
+    theirs = optax.contrib.muon(
+        0.01, weight_decay=0.1, consistent_rms=0.2, muon_weight_dimension_numbers=dimension_numbers
+    )
+
+    def first_updates(model):
+        gradients = jax.tree.map(jnp.cos, model)
+        return [
+            optimizer.update(gradients, optimizer.init(model), model)[0]
+            for optimizer in (make_optimizer(config), theirs)
+        ]
+
+    model = init_model(MODEL, 0)
+    ours, expected = jax.jit(first_updates)(model)
+    np.testing.assert_allclose(ours.embedding, -0.01 * np.sign(np.cos(model.embedding)), atol=1e-6)
+    np.testing.assert_allclose(ours.blocks.attention_norm.gain, -0.01, atol=1e-6)
+    for part in ("attention", "feed_forward"):
+        leaves = (jax.tree.leaves(getattr(updates.blocks, part)) for updates in (ours, expected))
+        for update, reference in zip(*leaves, strict=True):
+            np.testing.assert_allclose(update, reference, atol=1e-6)
+            assert np.unique(np.abs(update)).size > 10  # not the signs of AdamW
+
+
+@pytest.mark.parametrize(("compute", "error"), [("float32", 1e-5), ("bfloat16", 0.1)])
+def test_newton_schulz_moves_singular_values_by_the_quintic_and_keeps_their_vectors(compute, error):
+    rng = np.random.Generator(np.random.Philox(1))
+    left, _, right = np.linalg.svd(rng.standard_normal((2, 4, 7)), full_matrices=False)
+    values = np.array([[1.0, 0.3, 0.1, 0.01], [0.5, 0.5, 0.02, 0.005]])
+    expected = values / np.linalg.norm(values, axis=1, keepdims=True)
+    for _ in range(5):
+        expected = 3.4445 * expected - 4.775 * expected**3 + 2.0315 * expected**5
+    assert ((expected > 0.65) & (expected < 1.2)).all()
+    found = newton_schulz(jnp.asarray((left * values[:, None]) @ right, jnp.float32), compute)
+    np.testing.assert_allclose(np.asarray(found, np.float64), (left * expected[:, None]) @ right, atol=error)
+
+
+def test_orthogonal_takes_each_matrix_of_layers_and_experts_apart_and_all_heads_together():
+    rng = np.random.Generator(np.random.Philox(2))
+    stacked = jnp.asarray(rng.standard_normal((2, 3, 6, 2, 2)), jnp.float32)  # layer, expert, embed, heads, head
+    found = orthogonal(stacked, optax.contrib.MuonDimensionNumbers((2,), (3, 4)), "float32")
+    one = newton_schulz(stacked[1, 2].reshape(1, 6, 4).swapaxes(1, 2))[0].T.reshape(6, 2, 2)
+    np.testing.assert_allclose(found[1, 2], one * 0.2 * 6**0.5, atol=1e-6)

@@ -1,0 +1,38 @@
+"""The named axes of a module's arrays, as their annotations have them: sharding and Muon speak of names, not places.
+
+The annotation of a field is the one place where its axes are written, `Float[Array, "*layer embed heads head"]`; tests
+check at run time that arrays are so. An axis "*layer" stands for those that an array has beyond the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args, get_type_hints
+
+import equinox as eqx
+import jax
+from jaxtyping import Array
+
+Axes = tuple[str, ...]
+
+
+def named_axes(module: eqx.Module) -> Any:
+    """Return the tree of `module` with the names of its axes in place of each array.
+
+    As the second tree of `jax.tree.map`, each array of the first one meets its names.
+    """
+
+    def named(path: tuple[Any, ...], array: Array) -> Axes:
+        owner: Any = module
+        for key in path[:-1]:
+            owner = getattr(owner, key.name)
+        return _axes(get_type_hints(type(owner))[path[-1].name], array.ndim)
+
+    return jax.tree_util.tree_map_with_path(named, module)
+
+
+def _axes(annotation: Any, count: int) -> Axes:
+    """Return the names in `annotation` (or in that part of a union which is an array) of an array of `count` axes."""
+    array = next(part for part in (annotation, *get_args(annotation)) if hasattr(part, "dim_str"))
+    names = array.dim_str.split()
+    more = count - sum(not name.startswith("*") for name in names)
+    return tuple(axis for name in names for axis in ([name[1:]] * more if name.startswith("*") else [name]))
