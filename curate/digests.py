@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from blake3 import blake3
 
-from transforms.many_digests import digests_of
 from transforms.outcome import canonical_json
 
 CHUNK: Final = 1 << 20
@@ -240,6 +239,8 @@ def sum_digest_rows(digests: npt.NDArray[np.uint8]) -> int:
     """Return the number that `sum_digests` writes, of digests given as the rows of an array."""
     count, width = digests.shape
     bounds = np.arange(count + 1, dtype=np.int64) * width
+    from transforms.many_digests import digests_of  # compiled: most commands make no ids
+
     words = digests_of(np.ascontiguousarray(digests).reshape(-1), bounds).view("<u4").astype(np.uint64)
     return sum(int(total) << 32 * place for place, total in enumerate(words.sum(axis=0).tolist())) % MODULUS
 

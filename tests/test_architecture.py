@@ -14,7 +14,6 @@ MAY_IMPORT = {
     "viewers": {"transforms", "curate", "mixtures", "trainers"},
 }
 SEES_EVERYTHING = {
-    "curate/command_line.py",
     "curate/commands/audit.py",
     "curate/commands/index.py",
     "curate/commands/plan_diff.py",

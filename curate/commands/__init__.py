@@ -1,4 +1,6 @@
-"""Commands of `curate` that need more than a line of parsing: each is a thin layer over a library call.
+"""Commands of `curate`: each is a thin layer over a library call, in a module that is imported when it is asked for.
 
-`curate.command_line` has the parser. `look` prints records, `store_options` says how commands are told of a store.
+`table` lists them. A module has, for each command, a function that is given the command's parser, adds its arguments
+and sets `command=`, the function that gets what was parsed and returns the exit status.
+`store_options`, `recipe_options` and `results` say how commands are told of a store, a recipe and a result.
 """

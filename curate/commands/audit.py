@@ -5,20 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
 from curate.configuration import ConfigurationError
 
-Commands = argparse._SubParsersAction  # argparse has no public name for it
 
-
-def add_audit(commands: Commands[argparse.ArgumentParser], add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the command `audit`."""
-    about = "write the report page about a folder of Parquet files that curate did not make; reads only"
-    command = add(commands, "audit", audit_command, about)
+def add_audit(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `audit`."""
+    command.set_defaults(command=audit_command)
     command.add_argument("folder", type=Path, metavar="DIR", help="folder that the Parquet files are below")
     command.add_argument("--text", metavar="COLUMN", help="column of texts (default: found by name, or the largest)")
     command.add_argument("--licence", metavar="SPDX", help="licence of all files, where no column says it")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,33 +24,45 @@ from transforms.tokens import Tokenizer
 BLOCK = 1 << 20
 """Documents whose ids are looked at together."""
 
-Commands = argparse._SubParsersAction  # argparse has no public name for it
+
+def add_tokens(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tokens`."""
+    command.set_defaults(command=tokens_command)
+    command.add_argument("store", metavar="DIR", help=f"store with token caches: {STORE_HELP}")
+    command.add_argument("--doc", required=True, metavar="ID", help="id of the document, 32 hex digits")
+    command.add_argument("--ids", action="store_true", help="the ids, too")
+    add_store_options(command)
 
 
-def add_caches(commands: Commands[argparse.ArgumentParser], add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands `tokens`, `export`, `import` and `extend`."""
-    tokens = add(commands, "tokens", tokens_command, "show the tokens of a document of a cache, with borders drawn")
-    tokens.add_argument("store", metavar="DIR", help=f"store with token caches: {STORE_HELP}")
-    tokens.add_argument("--doc", required=True, metavar="ID", help="id of the document, 32 hex digits")
-    tokens.add_argument("--ids", action="store_true", help="the ids, too")
-    export = add(commands, "export", export_command, "write a token cache in the format of another loader")
-    export.add_argument("store", metavar="DIR", help=f"a cache, or a store with caches: {STORE_HELP}")
-    export.add_argument("--cell", metavar="NAME", help="which cache of a store (default: the only one)")
-    export.add_argument("--format", choices=sorted(FORMATS), required=True, help="whose format")
-    export.add_argument("--to", type=Path, required=True, metavar="DIR", help="empty folder to write")
-    bring = add(commands, "import", import_command, "make a token cache of a Levanter cache or a .ds file of datatrove")
-    bring.add_argument("source", type=Path, metavar="PATH", help="a .ds file, or a folder with a shard_ledger.json")
-    bring.add_argument("--tokenizer", type=Path, required=True, metavar="FILE", help="what it was made with")
-    bring.add_argument("--bos", metavar="TOKEN", help="token that each document begins with (default: none)")
-    bring.add_argument("--eos", metavar="TOKEN", help="token that each document ends with (default: none)")
-    bring.add_argument("--name", required=True, help="name of the cell")
-    bring.add_argument("--to", required=True, metavar="DIR", help="empty folder to write")
-    extend = add(commands, "extend", extend_command, "write a cache and caches of new documents as a new generation")
-    extend.add_argument("store", metavar="CACHE", help=f"the cache to extend: {STORE_HELP}")
-    extend.add_argument("new", nargs="+", metavar="NEW", help="caches of new documents")
-    extend.add_argument("--to", required=True, metavar="DIR", help="empty folder to write")
-    for command in (tokens, export, bring, extend):
-        add_store_options(command)
+def add_export(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `export`."""
+    command.set_defaults(command=export_command)
+    command.add_argument("store", metavar="DIR", help=f"a cache, or a store with caches: {STORE_HELP}")
+    command.add_argument("--cell", metavar="NAME", help="which cache of a store (default: the only one)")
+    command.add_argument("--format", choices=sorted(FORMATS), required=True, help="whose format")
+    command.add_argument("--to", type=Path, required=True, metavar="DIR", help="empty folder to write")
+    add_store_options(command)
+
+
+def add_import(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `import`."""
+    command.set_defaults(command=import_command)
+    command.add_argument("source", type=Path, metavar="PATH", help="a .ds file, or a folder with a shard_ledger.json")
+    command.add_argument("--tokenizer", type=Path, required=True, metavar="FILE", help="what it was made with")
+    command.add_argument("--bos", metavar="TOKEN", help="token that each document begins with (default: none)")
+    command.add_argument("--eos", metavar="TOKEN", help="token that each document ends with (default: none)")
+    command.add_argument("--name", required=True, help="name of the cell")
+    command.add_argument("--to", required=True, metavar="DIR", help="empty folder to write")
+    add_store_options(command)
+
+
+def add_extend(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `extend`."""
+    command.set_defaults(command=extend_command)
+    command.add_argument("store", metavar="CACHE", help=f"the cache to extend: {STORE_HELP}")
+    command.add_argument("new", nargs="+", metavar="NEW", help="caches of new documents")
+    command.add_argument("--to", required=True, metavar="DIR", help="empty folder to write")
+    add_store_options(command)
 
 
 def caches_of(store: Store) -> dict[str, TokenCache]:
@@ -154,19 +165,3 @@ def extend_command(options: argparse.Namespace) -> int:
     old, *new = (TokenCache.open(store_of(options, place)) for place in (options.store, *options.new))
     print(extend_cache(store_of(options, options.to), old, new))
     return 0
-
-
-def add_deep(command: argparse.ArgumentParser) -> None:
-    """Add the option `--deep` to `verify`."""
-    command.add_argument(
-        "--deep", action="store_true",
-        help="read every chunk of token caches, lead a sample of documents back and encode them again",
-    )  # fmt: skip
-
-
-def verification(options: argparse.Namespace) -> Any:
-    """Return what was found in the store that `verify` was given."""
-    from curate.upkeep.deep import verify_deeply
-    from curate.upkeep.verify import verify
-
-    return (verify_deeply if options.deep else verify)(store_of(options))

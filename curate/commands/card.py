@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,11 +26,9 @@ POINTS: Final = 10
 FEATURES: Final = 12
 
 
-def add_card(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], add: Callable[..., argparse.ArgumentParser]
-) -> None:
-    """Add the command `card`."""
-    command = add(commands, "card", show_cards, "show the cards of what stages fitted: classifiers, levels, topics")
+def add_card(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `card`."""
+    command.set_defaults(command=show_cards)
     command.add_argument("store", metavar="DIR", help=f"store: {STORE_HELP}")
     command.add_argument("--name", metavar="STAGE", help="of the stage, or the beginning of its key (default: all)")
     command.add_argument("--json", action="store_true", help="as one line of JSON each")

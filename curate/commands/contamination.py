@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from curate.commands.look import visible
+from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
 
@@ -28,14 +29,9 @@ leak or a variant was found.
 """
 
 
-def add_contamination(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    add: Callable[..., argparse.ArgumentParser],
-    last_result: Callable[[Any], str],
-) -> None:
-    """Add the command `contamination`."""
-    about = "look for benchmarks in a finished dataset, token cache or folder of files; write lists of clean items"
-    command = add(commands, "contamination", lambda options: contamination(options, last_result), about)
+def add_contamination(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `contamination`."""
+    command.set_defaults(command=contamination)
     command.epilog, command.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
     command.add_argument(
         "place", nargs="?", metavar="DIR", help=f"store, dataset, token cache, or folder of Parquet: {STORE_HELP}"
@@ -52,7 +48,7 @@ def add_contamination(
     add_store_options(command)
 
 
-def contamination(options: argparse.Namespace, last_result: Callable[[Any], str]) -> int:
+def contamination(options: argparse.Namespace) -> int:
     """Print what is found, write the lists, and return 1 if an item is in the texts.
 
     Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from curate.commands.curve_plot import curve_svg
+from curate.commands.results import last_result
 from curate.configuration import ConfigurationError
 from curate.inputs.files import FileUnit
 from curate.readers.events import Read
@@ -26,23 +27,13 @@ from curate.store import Store
 from transforms.banding_curve import Point, measured_points
 from transforms.minhash import MinHash
 
-Commands = argparse._SubParsersAction  # argparse has no public name for it
-
 SIMILARITIES: Final = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 DOCUMENTS: Final = 3000
 
 
-def add_curve(
-    commands: Commands[argparse.ArgumentParser],
-    add: Callable[..., argparse.ArgumentParser],
-    last_result: Callable[[Store], str],
-) -> None:
-    """Add the command `dedup-curve`; `last_result` finds the result that is measured where a store is given."""
-
-    def run(options: argparse.Namespace) -> int:
-        return show_curve(options, last_result)
-
-    command = add(commands, "dedup-curve", run, "say how likely near duplicates of each similarity are found")
+def add_curve(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `dedup-curve`."""
+    command.set_defaults(command=show_curve)
     command.add_argument("--threshold", default="0.8", metavar="T", help="similarity of duplicates (default: 0.8)")
     command.add_argument("--bands", type=int, metavar="B", help="bands of hash functions")
     command.add_argument("--rows", type=int, metavar="R", help="hash functions in each")
@@ -55,14 +46,14 @@ def add_curve(
     command.add_argument("--svg", type=Path, metavar="FILE", help="write the plot there")
 
 
-def show_curve(options: argparse.Namespace, last_result: Callable[[Store], str]) -> int:
+def show_curve(options: argparse.Namespace) -> int:
     """Print the curve, and plot it; return 0."""
     method = _method(options)
     methods = {"chosen": method, "default": MinHash(), "FineWeb": MinHash.fineweb(), "OLMo 3": MinHash.olmo()}
     points: Sequence[Point] = ()
     if options.measured is not None:
         given = options.measured, options.column, options.documents
-        texts = texts_in(*given, last_result) if options.measured.is_dir() else texts_of(*given)
+        texts = texts_in(*given) if options.measured.is_dir() else texts_of(*given)
         points = measured_points(texts, method)
     if options.svg is not None:
         options.svg.write_text(curve_svg(methods, points, method.ratio), "utf-8")
@@ -100,7 +91,7 @@ def texts_of(path: Path, column: str, most: int) -> pa.LargeStringArray:
     return pa.array(texts, pa.large_string())
 
 
-def texts_in(path: Path, column: str, most: int, last_result: Callable[[Store], str]) -> pa.LargeStringArray:
+def texts_in(path: Path, column: str, most: int) -> pa.LargeStringArray:
     """Return the first `most` texts of the first dataset of the last result of a store.
 
     Raises:

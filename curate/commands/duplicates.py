@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from curate.commands.duplicate_groups import Group, Member, group_of, largest_groups, names_survivors, texts_before
 from curate.commands.look import visible
+from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.text_diff import LOOKED_AT, word_diff
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.run import Result, open_result
-from curate.store import Store
 from transforms.pii import mask_excerpt
-
-Commands = argparse._SubParsersAction  # argparse has no public name for it
 
 LARGEST: Final = 5
 LISTED: Final = 10
@@ -25,29 +23,26 @@ EXCERPT: Final = 240
 GONE: Final = "(no longer in the store)"
 
 
-def add_duplicates(
-    commands: Commands[argparse.ArgumentParser],
-    add: Callable[..., argparse.ArgumentParser],
-    last_result: Callable[[Store], str],
-) -> None:
-    """Add the command `duplicates`; `last_result` finds the result that is browsed."""
-
-    def command(options: argparse.Namespace) -> int:
-        store = store_of(options)
-        result = open_result(store, options.recipe or last_result(store))
-        for line in browse(result, options.stage, options.largest, options.id):
-            print(line)
-        return 0
-
-    made = add(commands, "duplicates", command, "browse groups of duplicates: who stayed, who went, what differs")
-    made.add_argument("store", metavar="DIR", help=f"store with a result: {STORE_HELP}")
-    made.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
-    made.add_argument("--stage", metavar="NAME", help="deduplication to look at (default: all of the result)")
-    made.add_argument(
+def add_duplicates(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `duplicates`."""
+    command.set_defaults(command=show_duplicates)
+    command.add_argument("store", metavar="DIR", help=f"store with a result: {STORE_HELP}")
+    command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
+    command.add_argument("--stage", metavar="NAME", help="deduplication to look at (default: all of the result)")
+    command.add_argument(
         "--largest", type=int, default=LARGEST, metavar="N", help=f"groups to show of each (default: {LARGEST})"
     )
-    made.add_argument("--id", metavar="HEX", help="show the group of this document alone")
-    add_store_options(made)
+    command.add_argument("--id", metavar="HEX", help="show the group of this document alone")
+    add_store_options(command)
+
+
+def show_duplicates(options: argparse.Namespace) -> int:
+    """Print the groups; return 0."""
+    store = store_of(options)
+    result = open_result(store, options.recipe or last_result(store))
+    for line in browse(result, options.stage, options.largest, options.id):
+        print(line)
+    return 0
 
 
 def browse(result: Result, stage: str | None = None, largest: int = LARGEST, one: str | None = None) -> Iterator[str]:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 
-Commands = argparse._SubParsersAction  # argparse has no public name for it
 
-
-def add_index(commands: Commands[argparse.ArgumentParser], add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the command `index`."""
-    about = "write a front page over many results: what each holds, which checks failed, which runs did not finish"
-    command = add(commands, "index", write, about)
+def add_index(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `index`."""
+    command.set_defaults(command=write)
     command.add_argument(
         "places", nargs="+", metavar="DIR", help=f"stores, or folders with a report.json: {STORE_HELP}"
     )

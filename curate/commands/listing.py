@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
@@ -14,12 +13,9 @@ from curate.inputs.pinning import make_listing, read_sums
 from curate.running.progress import Progress
 
 
-def add_list(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], add: Callable[..., argparse.ArgumentParser]
-) -> None:
-    """Add the command `list`."""
-    text = "pin the files of a source, one line each, for listing= of the readers: nothing is hashed before a run then"
-    command = add(commands, "list", list_source, text)
+def add_list(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `list`."""
+    command.set_defaults(command=list_source)
     command.add_argument("root", metavar="SOURCE_ROOT", help=f"root of the source: {STORE_HELP}")
     command.add_argument("--pattern", default="**/*", help="which files, as the recipe has it (default: all)")
     sums = command.add_mutually_exclusive_group()

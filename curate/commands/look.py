@@ -5,6 +5,7 @@ Text from the web is hostile to terminals too: control characters are shown as e
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from curate.accounting.ledger import LEDGER
+from curate.commands.store_options import add_store_options, store_of
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.inputs.files import FileUnit
@@ -48,6 +50,21 @@ _KINDS: Final = {
     ".epub": "epub",
     ".pdf": "pdf",
 }
+
+
+def add_look(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `look`."""
+    command.set_defaults(command=show_records)
+    command.add_argument("path", metavar="PATH", help=".warc(.gz), .jsonl(.gz, .zst), .parquet, text, or store")
+    command.add_argument("--count", type=int, default=3, metavar="N", help="records to show (default: 3)")
+    add_store_options(command)
+
+
+def show_records(options: argparse.Namespace) -> int:
+    """Print the records; return 0."""
+    for line in look(store_of(options, options.path), options.count):
+        print(line)
+    return 0
 
 
 def visible(text: str, limit: int = SHOWN) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
+from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened
-from curate.store import Store
 from mixtures import Plan
 from mixtures.agreement import steps_in_common
 
@@ -16,20 +16,21 @@ SHOWN: Final = 40
 """Fields shown; more are counted."""
 
 
-def add_diff(commands: Any, add: Callable[..., argparse.ArgumentParser], last_result: Callable[[Store], str]) -> None:
-    """Add the command `diff`; `last_result` finds the results that are looked at."""
+def add_diff(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `diff`."""
+    command.set_defaults(command=show_differences)
+    command.add_argument("store", metavar="DIR", help=f"store with a result that has a plan: {STORE_HELP}")
+    command.add_argument("other", metavar="OTHER", help="the store it is compared with")
+    add_store_options(command)
 
-    def command(options: argparse.Namespace) -> int:
-        stores = [store_of(options, place) for place in (options.store, options.other)]
-        plans = [opened(store, last_result(store))[1] for store in stores]
-        for line in told(*plans):
-            print(line)
-        return 0 if plans[0].digest == plans[1].digest else 1
 
-    made = add(commands, "diff", command, "say in what the plans of two stores differ, and which steps they share")
-    made.add_argument("store", metavar="DIR", help=f"store with a result that has a plan: {STORE_HELP}")
-    made.add_argument("other", metavar="OTHER", help="the store it is compared with")
-    add_store_options(made)
+def show_differences(options: argparse.Namespace) -> int:
+    """Print how the two plans differ; return 1 unless they are the same."""
+    stores = [store_of(options, place) for place in (options.store, options.other)]
+    plans = [opened(store, last_result(store))[1] for store in stores]
+    for line in told(*plans):
+        print(line)
+    return 0 if plans[0].digest == plans[1].digest else 1
 
 
 def told(plan: Plan, other: Plan) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,14 +12,12 @@ from curate.accounting.quarantine import all_lists, parsed_lists
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.isolation.limits import FACTOR, MEMORY, SECONDS
 
-Commands = argparse._SubParsersAction  # argparse has no public name for it
-
 _MIB: Final = 1 << 20
 
 
-def add_quarantine(commands: Commands[argparse.ArgumentParser], add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the command `quarantine`."""
-    command = add(commands, "quarantine", show_quarantine, "print the verdicts of a store, for curate run --quarantine")
+def add_quarantine(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `quarantine`."""
+    command.set_defaults(command=show_quarantine)
     command.add_argument("store", metavar="DIR", help=f"store of the run: {STORE_HELP}")
     add_store_options(command)
 

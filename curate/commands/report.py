@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
 from curate.store import Store
 
-Commands = argparse._SubParsersAction  # argparse has no public name for it
 
-
-def add_report(
-    commands: Commands[argparse.ArgumentParser],
-    add: Callable[..., argparse.ArgumentParser],
-    last_result: Callable[[Store], str],
-) -> None:
-    """Add the command `report`."""
-
-    def show(options: argparse.Namespace) -> int:
-        return write(options, last_result)
-
-    about = "write report.html, the page that shows what stayed, what went and why, and its values as report.json"
-    command = add(commands, "report", show, about)
+def add_report(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `report`."""
+    command.set_defaults(command=write)
     command.add_argument("store", metavar="DIR", help=f"store to report on: {STORE_HELP}")
     add_store_options(command)
     command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
@@ -43,7 +32,7 @@ def add_report(
     )
 
 
-def write(options: argparse.Namespace, last_result: Callable[[Store], str]) -> int:
+def write(options: argparse.Namespace) -> int:
     """Write the page and its values into the store; return 1 when a check that was asked for does not pass."""
     from curate.run import open_result
     from viewers.against import compare
@@ -62,7 +51,7 @@ def write(options: argparse.Namespace, last_result: Callable[[Store], str]) -> i
     store = store_of(options)
     report = load_report(store, options.recipe or last_result(store), options.run)
     made = compose(report)
-    other = None if options.against is None else _other(options, store, last_result)
+    other = None if options.against is None else _other(options, store)
     result = open_result(store, options.recipe or last_result(store))
     pages = {"report.json": made.data, "report.html": made.page, CROISSANT: croissant_json(report, files_of(result))}
     pages[MAP] = map_parquet(report)
@@ -78,7 +67,7 @@ def write(options: argparse.Namespace, last_result: Callable[[Store], str]) -> i
     return 1 if found else 0
 
 
-def _other(options: argparse.Namespace, store: Store, last_result: Callable[[Store], str]) -> tuple[bytes, str]:
+def _other(options: argparse.Namespace, store: Store) -> tuple[bytes, str]:
     """Return the `report.json` of what the result is compared with, and where it comes from.
 
     Raises:

@@ -6,20 +6,17 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
 from typing import Final
 
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.upkeep.status import RunStatus, status_of
 
-Commands = argparse._SubParsersAction  # argparse has no public name for it
-
 WATCH_SECONDS: Final = 5.0
 
 
-def add_status(commands: Commands[argparse.ArgumentParser], add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the command `status`."""
-    command = add(commands, "status", show_status, "say how a run stands, here or elsewhere, by its journal")
+def add_status(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `status`."""
+    command.set_defaults(command=show_status)
     command.add_argument("store", metavar="DIR", help=f"store of the run: {STORE_HELP}")
     command.add_argument("--run", metavar="RUN", help="run, as its folder below runs/ is called (default: the last)")
     command.add_argument("--json", action="store_true", help="print one JSON object")

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
@@ -123,24 +123,25 @@ def _told(steps: Sequence[Drawn]) -> str:
     return f"drawn in {'step' if len(steps) == 1 else 'steps'} {shown}{more}"
 
 
-def add_store_commands(commands: Any, add: Callable[..., Any]) -> None:
-    """Add the commands to the parser `commands`; `add` is that of `curate.command_line`."""
+def add_gc(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `gc`."""
+    command.set_defaults(command=lambda options: gc_command(store_of(options), options))
+    command.add_argument("store", metavar="DIR", help=f"store: {STORE_HELP}")
+    command.add_argument("--keep", action="append", default=[], metavar="FOLDER", help="result to keep (default: all)")
+    command.add_argument("--latest", action="store_true", help="keep, of each recipe, the result that ran last")
+    command.add_argument("--inner", action="store_true", help="also files between the tasks of kept stages")
+    command.add_argument("--journals", action="store_true", help="also journals and logs of runs that ended")
+    command.add_argument("--delete", action="store_true", help="remove what is listed")
+    command.add_argument("--force", action="store_true", help="also while a run goes on: what is older than its start")
+    add_store_options(command)
 
-    def command(name: str, function: Callable[[Store, argparse.Namespace], int], text: str) -> Any:
-        added = add(commands, name, lambda options: function(store_of(options), options), text)
-        added.add_argument("store", metavar="DIR", help=f"store: {STORE_HELP}")
-        add_store_options(added)
-        return added
 
-    gc = command("gc", gc_command, "list what no kept result names, and remove it with --delete")
-    gc.add_argument("--keep", action="append", default=[], metavar="FOLDER", help="result to keep (default: all)")
-    gc.add_argument("--latest", action="store_true", help="keep, of each recipe, the result that ran last")
-    gc.add_argument("--inner", action="store_true", help="also files between the tasks of kept stages")
-    gc.add_argument("--journals", action="store_true", help="also journals and logs of runs that ended")
-    gc.add_argument("--delete", action="store_true", help="remove what is listed")
-    gc.add_argument("--force", action="store_true", help="also while a run goes on: what is older than its start")
-    where = command("where", where_command, "find each dataset, ledger, sample and cache that holds a document")
-    sought = where.add_mutually_exclusive_group(required=True)
+def add_where(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `where`."""
+    command.set_defaults(command=lambda options: where_command(store_of(options), options))
+    command.add_argument("store", metavar="DIR", help=f"store: {STORE_HELP}")
+    sought = command.add_mutually_exclusive_group(required=True)
     sought.add_argument("--url", help="its URL, exactly or in its normalised form")
     sought.add_argument("--id", metavar="HEX", help="its id, 32 hex digits")
     sought.add_argument("--text", help="a text that it holds; white space counts as one space")
+    add_store_options(command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
@@ -11,18 +11,16 @@ import pyarrow.parquet as pq
 
 from curate.commands.duplicates import forbidden_sources
 from curate.commands.look import visible
+from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, has_dataset, open_dataset
 from curate.deduplication.templates import FILE, TEMPLATES
 from curate.receipts import read_receipt, shard_folder
 from curate.run import Result, open_result
-from curate.store import Store
 from transforms.exact_numbers import decimal_text
 from transforms.pii import mask_excerpt
 from transforms.template_passages import passages
-
-Commands = argparse._SubParsersAction  # argparse has no public name for it
 
 COUNT: Final = 5
 LOOKED_AT: Final = 2000
@@ -34,24 +32,21 @@ LETTERS: Final = 200_000
 EXCERPT: Final = 400
 
 
-def add_templates(
-    commands: Commands[argparse.ArgumentParser],
-    add: Callable[..., argparse.ArgumentParser],
-    last_result: Callable[[Store], str],
-) -> None:
-    """Add the command `templates`; `last_result` finds the result that is looked at."""
+def add_templates(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `templates`."""
+    command.set_defaults(command=templates)
+    command.add_argument("store", metavar="DIR", help=f"store with a result: {STORE_HELP}")
+    command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
+    command.add_argument("--count", type=int, default=COUNT, metavar="N", help=f"passages a source (default: {COUNT})")
+    add_store_options(command)
 
-    def command(options: argparse.Namespace) -> int:
-        store = store_of(options)
-        for line in show_templates(open_result(store, options.recipe or last_result(store)), options.count):
-            print(line)
-        return 0
 
-    made = add(commands, "templates", command, "show what deduplications left out of comparisons: licence headers, …")
-    made.add_argument("store", metavar="DIR", help=f"store with a result: {STORE_HELP}")
-    made.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
-    made.add_argument("--count", type=int, default=COUNT, metavar="N", help=f"passages a source (default: {COUNT})")
-    add_store_options(made)
+def templates(options: argparse.Namespace) -> int:
+    """Print the passages; return 0."""
+    store = store_of(options)
+    for line in show_templates(open_result(store, options.recipe or last_result(store)), options.count):
+        print(line)
+    return 0
 
 
 def show_templates(result: Result, count: int = COUNT) -> Iterator[str]:

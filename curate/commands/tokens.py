@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import numpy as np
 from curate.caches.cache import TokenCache
 from curate.caches.tokenization import stored_tokenizer
 from curate.commands.look import visible
+from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
 from curate.digests import text_digest
@@ -215,7 +216,7 @@ def batches_of(plan: Plan, cache: TokenCache, sequences: int) -> tuple[Any, ...]
     return pack(documents, plan.batch, plan.sequences.length)
 
 
-def compare_command(options: argparse.Namespace, folder_of: Any) -> int:
+def compare_command(options: argparse.Namespace) -> int:
     """Train the same small model on two mixtures with paired seeds and print how their held-out losses differ."""
     from trainers.compare import compare
     from trainers.config import recipe
@@ -223,7 +224,7 @@ def compare_command(options: argparse.Namespace, folder_of: Any) -> int:
     sides = {}
     for place in (options.first, options.second):
         store = store_of(options, place)
-        result, plan, caches = opened(store, folder_of(store))
+        result, plan, caches = opened(store, last_result(store))
         sides[str(place)] = (result, plan, caches.open())
     if len(sides) == 1:
         raise ConfigurationError("compare takes two stores")
@@ -262,50 +263,69 @@ def _seeded(plan: Plan, caches: Mapping[str, TokenCache]) -> Any:
     return lambda seed: Loader(replace(plan, seed=seed), caches, packings=packings)
 
 
-def add_commands(commands: Any, add: Any, last_result: Any) -> None:
-    """Add the commands to the parser `commands`; `add` is that of `curate.command_line`."""
+def _add_plan_command(command: argparse.ArgumentParser, function: Callable[..., int]) -> None:
+    def run(options: argparse.Namespace) -> int:
+        store = store_of(options)
+        try:
+            return function(store, options.recipe or last_result(store), options)
+        except IndexError as error:  # a step, row or token that is not there; the message has the range
+            raise ConfigurationError(str(error)) from error
 
-    def command(name: str, function: Any, text: str) -> argparse.ArgumentParser:
-        def run(options: argparse.Namespace) -> int:
-            store = store_of(options)
-            try:
-                return int(function(store, options.recipe or last_result(store), options))
-            except IndexError as error:  # a step, row or token that is not there; the message has the range
-                raise ConfigurationError(str(error)) from error
+    command.set_defaults(command=run)
+    command.add_argument("store", metavar="DIR", help=f"store with a result that has a plan: {STORE_HELP}")
+    add_store_options(command)
+    command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
 
-        added: argparse.ArgumentParser = add(commands, name, run, text)
-        added.add_argument("store", metavar="DIR", help=f"store with a result that has a plan: {STORE_HELP}")
-        add_store_options(added)
-        added.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
-        return added
 
-    step: Any = {"type": int, "required": True, "metavar": "S", "help": "step, from 0"}
-    command("explain", explain_command, "say what a step of training reads").add_argument("--step", **step)
-    batch = command("batch", batch_command, "show the batch of a step, decoded, documents apart")
-    batch.add_argument("--step", **step)
-    batch.add_argument("--rows", type=int, default=4, metavar="N", help="rows to show (default: 4)")
-    trace = command("trace", trace_command, "lead a token of a batch back to its document and raw record")
-    trace.add_argument("--step", **step)
-    trace.add_argument("--row", type=int, required=True, metavar="R", help="row of the batch, from 0")
-    trace.add_argument("--token", type=int, required=True, metavar="T", help="token of the row, from 0")
-    trace.add_argument("--replay", metavar="FILE[:NAME]", help="read the record again and apply this recipe again")
-    trace.add_argument("--set", action="append", default=[], metavar="K=V", help="a setting of the recipe; repeatable")
-    train = command(
-        "train", train_command, "train the bundled model on the plan; the same command goes on where it was stopped"
+def _add_step(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--step", type=int, required=True, metavar="S", help="step, from 0")
+
+
+def add_explain(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `explain`."""
+    _add_plan_command(command, explain_command)
+    _add_step(command)
+
+
+def add_batch(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `batch`."""
+    _add_plan_command(command, batch_command)
+    _add_step(command)
+    command.add_argument("--rows", type=int, default=4, metavar="N", help="rows to show (default: 4)")
+
+
+def add_trace(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `trace`."""
+    _add_plan_command(command, trace_command)
+    _add_step(command)
+    command.add_argument("--row", type=int, required=True, metavar="R", help="row of the batch, from 0")
+    command.add_argument("--token", type=int, required=True, metavar="T", help="token of the row, from 0")
+    command.add_argument("--replay", metavar="FILE[:NAME]", help="read the record again and apply this recipe again")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="K=V", help="a setting of the recipe; repeatable"
     )
-    train.add_argument("--run", type=Path, required=True, metavar="RUN", help="folder of the run: log and checkpoints")
-    train.add_argument("--steps", type=int, metavar="N", help="updates, part of the schedule (default: all)")
-    train.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
-    train.add_argument(
+
+
+def add_train(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `train`."""
+    _add_plan_command(command, train_command)
+    command.add_argument(
+        "--run", type=Path, required=True, metavar="RUN", help="folder of the run: log and checkpoints"
+    )
+    command.add_argument("--steps", type=int, metavar="N", help="updates, part of the schedule (default: all)")
+    command.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
+    command.add_argument(
         "--held-out", type=int, default=64, metavar="N", help="held-out sequences per source (default: 64)"
     )
-    compare = add(
-        commands, "compare", lambda options: compare_command(options, last_result), "compare two mixtures by training"
-    )
-    add_store_options(compare)
-    compare.add_argument("first", metavar="A", help="store of the first mixture; held-out text is its own")
-    compare.add_argument("second", metavar="B", help="store of the second")
-    compare.add_argument("--seeds", type=int, default=5, metavar="N", help="paired seeds, at least 3 (default: 5)")
-    compare.add_argument("--steps", type=int, default=100, metavar="N", help="updates of each run (default: 100)")
-    compare.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
-    compare.add_argument("--held-out", type=int, default=64, metavar="N", help="held-out sequences per source")
+
+
+def add_compare(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `compare`."""
+    command.set_defaults(command=compare_command)
+    add_store_options(command)
+    command.add_argument("first", metavar="A", help="store of the first mixture; held-out text is its own")
+    command.add_argument("second", metavar="B", help="store of the second")
+    command.add_argument("--seeds", type=int, default=5, metavar="N", help="paired seeds, at least 3 (default: 5)")
+    command.add_argument("--steps", type=int, default=100, metavar="N", help="updates of each run (default: 100)")
+    command.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
+    command.add_argument("--held-out", type=int, default=64, metavar="N", help="held-out sequences per source")

@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from curate.cluster.versions import versions_here
-from curate.cluster.worker import Agreement
 from curate.store import Store, StoreError
 
 if TYPE_CHECKING:
+    from curate.cluster.worker import Agreement
     from curate.running.runners import Attempt
 
 BEAT_SECONDS: Final = 10.0
@@ -127,6 +127,8 @@ def agreement(journal: Journal) -> Agreement:
     token = uuid.uuid4().hex.encode()
     name = f"runs/{journal.run}/node-check"
     journal.store.put(name, token)
+    from curate.cluster.worker import Agreement
+
     return Agreement(journal.store, name, token, versions_here())
 
 

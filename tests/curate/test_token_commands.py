@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from curate import Outputs, hold_out, tokenize, train_tokenizer
-from curate.command_line import last_result, main
+from curate.command_line import main
+from curate.commands.results import last_result
 from curate.run import open_result, run
 from curate.store import Store
 from curate.upkeep.trace import trace_token
