@@ -80,6 +80,11 @@ class Decoded:
     replaced: int
     confidence: int
 
+    @property
+    def is_payload(self) -> bool:
+        """Whether the bytes are the text in UTF-8 already."""
+        return self.replaced == 0 and self.how in (Evidence.ASCII, Evidence.VALID)
+
 
 def decode(payload: bytes, http_charset: str | None) -> Decoded:
     """Return the text of `payload`; never fails.

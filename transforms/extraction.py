@@ -40,7 +40,7 @@ HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]+")
 _CONTROLS: Final = bytes(point for point in range(32) if point not in (9, 10, 12, 13))
-_MORE_CONTROLS: Final = re.compile("[\x80-\x84\x86-\x9f]")
+_MORE_CONTROLS: Final = re.compile(rb"\xc2[\x80-\x84\x86-\x9f]")  # U+0080 to U+009F without U+0085
 _BLANKS: Final = " \t\n\r\f\v\u00a0\u3000\ufeff\ufffd"
 _UNSEEN: Final = bytes([*range(33), *range(0x80, 0xC0)])  # blanks, controls, all but the first byte of a character
 _ENCODING: Final = pa.field("encoding", pa.large_string())
@@ -183,7 +183,8 @@ class ExtractText:
         if refusal := _refusal(row["id"], bounds):
             return refusal
         decoded = decode(payload, row["http_charset"])
-        text, content = decoded.text, decoded.text.encode("utf-8")
+        text = decoded.text
+        content = payload if decoded.is_payload else text.encode("utf-8")
         if refusal := self._undecodable(row["id"], decoded, content):
             return refusal
         said: Row = dict.fromkeys(field.name for field in _SAID)
@@ -236,7 +237,7 @@ class ExtractText:
 
     def _undecodable(self, key: bytes, decoded: Decoded, content: bytes) -> Row | None:
         bad, size = decoded.replaced + len(content) - len(content.translate(None, _CONTROLS)), len(decoded.text)
-        bad += 0 if len(content) == size else len(_MORE_CONTROLS.findall(decoded.text))
+        bad += 0 if len(content) == size else len(_MORE_CONTROLS.findall(content))
         if 1000 * bad <= self.max_undecodable * size:
             return None
         threshold, evidence = f"≤ {self.max_undecodable} / 1000", {"encoding": decoded.encoding}

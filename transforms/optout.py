@@ -51,6 +51,9 @@ HEAD: Final = 1 << 20
 _VALUED: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _NAME: Final = re.compile(r"[a-z0-9_.*-]{1,40}")
 _CRAWLER: Final = re.compile(r"(?:[a-z0-9_.-]{0,40}(?:bot|spider|crawler|-ai)|google-extended)")
+_MAY_SAY: Final = re.compile(r"bot|spider|crawler|-ai|google-extended|tdm-", re.ASCII | re.IGNORECASE)
+"""What stands in every meta element that says something: most have none of it, and are not read further."""
+
 _NEXT: Final = re.compile(
     r"<!--|<(script|style|title|textarea|template|noscript|xmp)(?=[\s/>])|<meta(?=[\s/>])|<body(?=[\s/>])",
     re.ASCII | re.IGNORECASE,
@@ -221,6 +224,8 @@ def _robots_tag(value: str) -> list[str]:
 
 
 def _meta(tag: str) -> list[str]:
+    if not _MAY_SAY.search(tag):
+        return []
     attributes: dict[str, str] = {}
     for found in _ATTRIBUTE.finditer(tag, len("<meta")):
         value = found[2] or found[3] or found[4] or ""

@@ -145,3 +145,10 @@ def test_every_label_leads_to_a_codec_of_python() -> None:
         assert label == label.lower()
         assert "x".encode(CODECS[encoding])
     assert ENCODINGS["iso-8859-1"] == ENCODINGS["ascii"] == "windows-1252"
+
+
+def test_decode_says_that_the_payload_is_the_text_only_where_it_is() -> None:
+    payloads = [b"plain", "é ü ß".encode(), "é ü ß".encode("latin-1"), b"\xef\xbb\xbfmark", b"caf\xc3\xa9 \xff"]
+    for payload in payloads:
+        decoded = decode(payload, None)
+        assert decoded.is_payload == (decoded.text.encode() == payload)
