@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mixtures.buffers import Buffers
 from mixtures.cache import Cache
 from mixtures.errors import PlanError
 from mixtures.lookup import Draws
@@ -67,6 +67,7 @@ class Loader:
     threads: int = 2
     ahead: int = 4
     packings: Mapping[str, Packing] = field(default_factory=dict)
+    buffers: Buffers = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the caches.
@@ -77,6 +78,7 @@ class Loader:
         """
         if self.threads < 1 or self.ahead < 1:
             raise ValueError(f"a loader needs threads and ahead of at least 1, got {self.threads} and {self.ahead}")
+        object.__setattr__(self, "buffers", Buffers(self.ahead + self.threads + 2))
         self.plan.check_caches(self.caches)
         if not self.packings:
             object.__setattr__(self, "packings", packings_of(self.plan, self.caches))
@@ -176,8 +178,7 @@ class Loader:
 
     def _rows(self, sequences: npt.NDArray[np.int64]) -> Batch:
         shape = len(sequences), self.plan.sequences.length
-        tokens, segments, positions = np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.int32)
-        mask = np.empty(shape, np.bool_)
+        tokens, segments, positions, mask = self.buffers.take(*shape)
         draws = self.plan.draw(sequences)
         for row, documents in self._documents(draws):
             fill_row(
@@ -197,27 +198,23 @@ class Loader:
             component = self.plan.components[index]
             cache, packing = self.caches[component.name], self.packings.get(component.name)
             places = [self.plan.sequences.spans(chunk, component.tokens, packing) for _, _, chunk in members]
-            wanted = [span for spans in places for span in spans]
-            streams, untrained = iter(cache.read_many(wanted)), cache.read_untrained(wanted)
-            masks = None if untrained is None else iter(untrained)
+            wanted = places[0] if len(places) == 1 else [span for spans in places for span in spans]
+            streams, untrained = cache.read_many(wanted), cache.read_untrained(wanted)
+            at = 0
             for (row, epoch, chunk), spans in zip(members, places, strict=True):
-                pieces = [_whole(component, span, next(streams)) for span in spans]
-                documents = documents_of(cache, spans, pieces, None if masks is None else [next(masks) for _ in spans])
+                to = at + len(spans)
+                for span, stream in zip(spans, streams[at:to], strict=True):
+                    if len(stream) != span[1] - span[0]:
+                        raise _cut_short(component, span, len(stream))
+                documents = documents_of(cache, spans, streams[at:to], None if untrained is None else untrained[at:to])
                 if component.name in self.plan.views:
                     documents = rearranged(self.plan, component, cache.eos, documents, epoch, chunk)
                 yield row, documents
+                at = to
 
 
-def _whole(component: Component, span: tuple[int, int], stream: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return `stream` if it is all of `span`.
-
-    Raises:
-        PlanError: it is cut short.
-    """
-    start, stop = span
-    if len(stream) != stop - start:
-        raise PlanError(
-            f"the cache of {component.name!r} is cut short: tokens {start:,} to {stop:,} asked, got "
-            f"{len(stream):,} of {stop - start:,}"
-        )
-    return stream
+def _cut_short(component: Component, span: tuple[int, int], found: int) -> PlanError:
+    return PlanError(
+        f"the cache of {component.name!r} is cut short: tokens {span[0]:,} to {span[1]:,} asked, got "
+        f"{found:,} of {span[1] - span[0]:,}"
+    )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,7 @@ from mixtures.plan import Component, Plan
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
+class Documents(NamedTuple):
     """Tokens of a row and where documents begin in them.
 
     `stream` is its tokens, no more than a row holds; `borders` are places at which documents begin, ascending, counted

@@ -71,9 +71,10 @@ class Chunks:
         Raises:
             IndexError: there is no such chunk.
         """
-        if not 0 <= chunk < self.count(tokens):
+        start = chunk * self.length
+        if not 0 <= start < tokens or (self.share != 1 and chunk >= self.count(tokens)):
             raise IndexError(f"chunk {chunk} is not in range({self.count(tokens)})")
-        return chunk * self.length, min((chunk + 1) * self.length, tokens)
+        return start, min(start + self.length, tokens)
 
     def spans(self, chunk: int, tokens: int, packing: Packing | None) -> Spans:
         """Return where chunk number `chunk` lies in a stream of `tokens` tokens: one piece. Raises as `span` does."""
