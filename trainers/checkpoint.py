@@ -17,6 +17,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -30,7 +31,8 @@ import numpy.typing as npt
 from curate.formats import Format, FormatError
 from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
 from trainers.stored_arrays import (
-    DamagedArrayError,
+    REMOVE,
+    CheckpointError,
     NamedArrays,
     StoredArray,
     describe,
@@ -38,17 +40,13 @@ from trainers.stored_arrays import (
     write_arrays,
 )
 
+__all__ = ["FORMAT", "POINTS", "Checkpoint", "CheckpointError", "Checkpoints", "Saver", "digest_arrays"]
+
 FORMAT: Final = Format(
     2, "go on with the version that wrote it, or train again in another folder", prefix="curate checkpoint "
 )
 POINTS: Final = ("begun", "arrays", "manifest", "synced", "renamed", "pruned")
 """Moments of a save at which a test may stop the process."""
-
-_REMOVE: Final = "Remove that folder, and the run goes on from the checkpoint before it"
-
-
-class CheckpointError(RuntimeError):
-    """A checkpoint that is damaged, or belongs to another run than the one that asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +71,7 @@ class Checkpoint:
         Raises:
             CheckpointError: one is damaged.
         """
-        try:
-            return {name: np.asarray(array) for name, array in self.arrays.items()}
-        except DamagedArrayError as error:
-            raise CheckpointError(f"{error}. {_REMOVE}") from None
+        return {name: np.asarray(array) for name, array in self.arrays.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +145,7 @@ class Checkpoints:
         path = self._path(step)
         manifest = _read_manifest(path)
         if digest_entries(manifest["arrays"]) != manifest["state"]:
-            raise CheckpointError(f"{path} lists other arrays than its state has. {_REMOVE}")
+            raise CheckpointError(f"{path} lists other arrays than its state has. {REMOVE}")
         return Checkpoint(
             manifest["step"],
             manifest["plan"],
@@ -197,12 +192,12 @@ class Checkpoints:
 
 @dataclass(frozen=True, slots=True)
 class Saver:
-    """Saves in a thread of its own, one checkpoint at a time; `done` is called with (step, state) by `settle`."""
+    """Saves in a thread of its own, one checkpoint at a time; `settle` tells `done` of each: (step, state, seconds)."""
 
     checkpoints: Checkpoints
-    done: Callable[[int, str], None]
+    done: Callable[[int, str, float], None]
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "checkpoint"))
-    _pending: list[tuple[int, Future[str]]] = field(default_factory=list)
+    _pending: list[tuple[int, Future[tuple[str, float]]]] = field(default_factory=list)
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Begin to save `checkpoint`, whose arrays nobody changes, once the one before it is saved.
@@ -211,7 +206,7 @@ class Saver:
             CheckpointError: the one before it could not be saved.
         """
         self.settle()
-        self._pending.append((checkpoint.step, self._pool.submit(self.checkpoints.save, checkpoint)))
+        self._pending.append((checkpoint.step, self._pool.submit(self._timed, checkpoint)))
 
     def settle(self) -> None:
         """Return when everything is saved.
@@ -221,11 +216,15 @@ class Saver:
         """
         while self._pending:
             step, saving = self._pending.pop()
-            self.done(step, saving.result())
+            self.done(step, *saving.result())
 
     def close(self) -> None:
         """Let what was begun come to its end, and end the thread."""
         self._pool.shutdown()
+
+    def _timed(self, checkpoint: Checkpoint) -> tuple[str, float]:
+        begun = time.perf_counter()
+        return self.checkpoints.save(checkpoint), time.perf_counter() - begun
 
 
 def digest_arrays(arrays: NamedArrays) -> str:
@@ -252,7 +251,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = check_self_digest(Store(path).read_json("manifest.json"), str(path / "manifest.json"))
     except StoreError as error:
-        raise CheckpointError(f"{error}. {_REMOVE}") from None
+        raise CheckpointError(f"{error}. {REMOVE}") from None
     try:
         return FORMAT.lift(manifest, str(path))
     except FormatError as error:
@@ -264,7 +263,7 @@ def _refuse_other(target: Path, state: str) -> None:
     if stored != state:
         raise CheckpointError(
             f"{target} holds the state {stored}, this attempt came to {state} after as many updates: "
-            f"the two ran in different environments, or something is not deterministic. {_REMOVE}"
+            f"the two ran in different environments, or something is not deterministic. {REMOVE}"
         )
 
 

@@ -18,6 +18,12 @@ LIBRARIES: Final = ("equinox", "jax", "jaxlib", "numpy", "optax")
 INSTRUCTIONS: Final = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512_bf16", "amx_tile", "asimd", "sve")
 """Instruction sets for which XLA writes different code, by their names in /proc/cpuinfo."""
 
+FORCED: Final = "--xla_force_host_platform_device_count"
+"""Counted among the devices, and no flag that reaches the code."""
+
+HARDWARE: Final = ("devices", "hosts")
+"""What a strict run may change between two starts: its state is the same on any number of devices."""
+
 
 def environment() -> dict[str, str]:
     """Return the fingerprint of this process: versions, backend, devices, threads, instruction set, XLA's flags."""
@@ -25,11 +31,13 @@ def environment() -> dict[str, str]:
     return {
         **{library: version(library) for library in LIBRARIES},
         "backend": jax.default_backend(),
-        "devices": f"{len(devices)} {devices[0].device_kind}",
+        "device": devices[0].device_kind,
+        "devices": str(len(devices)),
+        "hosts": str(jax.process_count()),
         "threads": str(_threads()),
         "machine": platform.machine(),
         "instructions": " ".join(_instructions()),
-        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+        "xla_flags": " ".join(flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(FORCED)),
     }
 
 

@@ -1,14 +1,17 @@
 """The log of a run: `log.jsonl`, one JSON object a line, the one truth about what happened.
 
-    {"kind":"start","step":0,"plan":…,"config":…,"environment":…,"timing":{"time":…,"host":…}}
+    {"kind":"start","step":0,"plan":…,"config":…,"environment":…,"changed":[],"parent":null,"flop_per_token":…,
+     "timing":{"time":…,"host":…,"peak_flops":…,"peak":"measured"}}
     {"kind":"train","step":17,"loss":…,"tokens":…,"predicted":…,"learning_rate":…,"gradient_norm":…,"timing":{…}}
-    {"kind":"validation","step":100,"source":"books","loss":…,"predicted":…,"timing":{…}}
+    {"kind":"validation","step":100,"source":"books","loss":…,"predicted":…,"bits_per_byte":…,"timing":{…}}
     {"kind":"checkpoint","step":100,"state":…,"timing":{…}}
+    {"kind":"stop","step":100,"timing":{"time":…,"reason":"finished"}}
 
 The step of a "train" line is that of its batch, its loss the one before the update, `tokens` all tokens up to and
-with this batch; the other kinds count the updates made. Everything of the clock and the host lies under `timing`:
-without it, and with repeated steps taken once, the log of a killed and resumed run equals that of an undisturbed one.
-Lines are appended and never changed; a killed run may leave a part of a line, which the next start cuts off.
+with this batch; the other kinds count the updates made. A start that no stop precedes followed a kill. Everything of
+the clock and the host lies under `timing`: without it, and with repeated steps taken once, the log of a killed and
+resumed run equals that of an undisturbed one. Lines are appended and never changed; a killed run may leave a part of a
+line, which the next start cuts off.
 """
 
 from __future__ import annotations
@@ -60,6 +63,7 @@ class Log:
     """
 
     starts: tuple[Line, ...]
+    stops: tuple[Line, ...]
     train: tuple[Line, ...]
     validation: tuple[Line, ...]
     checkpoints: tuple[Line, ...]
@@ -74,19 +78,25 @@ def read_log(folder: Path) -> Log:
         FileNotFoundError: there is none.
         ValueError: a whole line is no JSON.
     """
-    content = (folder / NAME).read_bytes()
-    lines = [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
+    lines = read_lines(folder)
     train = _of_kind(lines, "train")
     last = {line["step"]: line for line in train}
     others = {line["step"] for line in train if untimed(line) != untimed(last[line["step"]])}
     return Log(
         starts=tuple(_of_kind(lines, "start")),
+        stops=tuple(_of_kind(lines, "stop")),
         train=_once(train),
         validation=_once(_of_kind(lines, "validation")),
         checkpoints=_once(_of_kind(lines, "checkpoint")),
         repeated=len(train) - len(last),
         disagreed=tuple(sorted(others)),
     )
+
+
+def read_lines(folder: Path) -> list[Line]:
+    """Return the lines of the log of `folder` as they were written; raises as `read_log`."""
+    content = (folder / NAME).read_bytes()
+    return [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
 
 
 def untimed(line: Line) -> Line:

@@ -20,8 +20,10 @@ from jaxtyping import Array, Float, Int
 
 from trainers.checkpoint import CheckpointError, digest_arrays
 from trainers.config import Config
+from trainers.hosts import whole
 from trainers.model import Model, init_bias, init_model
 from trainers.optimizer import make_optimizer
+from trainers.stored_arrays import StoredArray
 
 NamedArrays = dict[str, npt.NDArray[np.generic]]
 
@@ -44,20 +46,21 @@ def init_state(config: Config) -> State:
     """Return the state before the first update."""
     model = init_model(config.model, config.seed)
     optimizer = make_optimizer(config).init(model)
-    return State(model, optimizer, init_bias(config.model), None, jnp.zeros((), jnp.int32))
+    average = jax.tree.map(jnp.copy, model) if config.ema else None  # memory of its own: a step gives both away
+    return State(model, optimizer, init_bias(config.model), average, jnp.zeros((), jnp.int32))
 
 
 def arrays(state: State) -> NamedArrays:
-    """Return the arrays of `state` under dotted names, on the host."""
+    """Return copies of the arrays of `state` under dotted names, on the host."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(state)
-    return {_name(path): np.asarray(leaf) for path, leaf in leaves if leaf.size}
+    return {_name(path): whole(leaf) for path, leaf in leaves if leaf.size}
 
 
 def _name(path: tuple[object, ...]) -> str:
     return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
-def restore(config: Config, stored: Mapping[str, npt.NDArray[np.generic]]) -> State:
+def restore(config: Config, stored: Mapping[str, npt.NDArray[np.generic] | StoredArray]) -> State:
     """Return the state whose `arrays` are `stored`.
 
     Raises:
@@ -75,7 +78,8 @@ def restore(config: Config, stored: Mapping[str, npt.NDArray[np.generic]]) -> St
                 f"{leaf.dtype}{list(leaf.shape)}"
             )
     values = [
-        jnp.array(stored[_name(path)]) if leaf.size else jnp.zeros(leaf.shape, leaf.dtype) for path, leaf in leaves
+        jnp.array(np.asarray(stored[_name(path)])) if leaf.size else jnp.zeros(leaf.shape, leaf.dtype)
+        for path, leaf in leaves
     ]
     restored: State = jax.tree_util.tree_unflatten(tree, values)
     return restored

@@ -33,8 +33,11 @@ Entry = dict[str, Any]
 Index = tuple[slice, ...]
 
 
-class DamagedArrayError(RuntimeError):
-    """A stored array is not what its manifest says."""
+class CheckpointError(RuntimeError):
+    """A checkpoint that is damaged, or belongs to another run than the one that asks for it."""
+
+
+REMOVE: Final = "Remove that folder, and the run goes on from the checkpoint before it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class StoredArray:
         """Return a part, after checking each chunk that it lies in.
 
         Raises:
-            DamagedArrayError: a chunk or the metadata are missing or not what was written.
+            CheckpointError: a chunk or the metadata are missing or not what was written.
         """
         spans = [part.indices(size)[:2] for part, size in zip(index, self.shape, strict=True)]
         chunk = chunk_shape(self.shape, self.dtype.itemsize)
@@ -85,7 +88,7 @@ class StoredArray:
             return np.asarray(array[box].read().result())
         except (OSError, ValueError) as error:
             reason = str(error).partition(" [source")[0]
-            raise DamagedArrayError(f"{stored} is damaged or missing: {reason}") from None
+            raise CheckpointError(f"{stored} is damaged or missing: {reason}. {REMOVE}") from None
 
     def _check(self, values: npt.NDArray[Any], first: Sequence[int], chunk: Sequence[int]) -> None:
         grid = [-(-size // step) for size, step in zip(self.shape, chunk, strict=True)]
@@ -93,7 +96,8 @@ class StoredArray:
             place = [(a + b) // step for a, b, step in zip(first, corner, chunk, strict=True)]
             number = int(np.ravel_multi_index(place, grid)) if place else 0
             if digest_values(values[_box(corner, chunk)]) != self.entry["chunks"][number]:
-                raise DamagedArrayError(f"{self.folder / self.entry['name']}: chunk {number} is damaged or missing")
+                where = self.folder / self.entry["name"]
+                raise CheckpointError(f"{where}, chunk {number}, is damaged or missing. {REMOVE}")
 
 
 def write_arrays(folder: Path, arrays: NamedArrays) -> list[Entry]:

@@ -3,6 +3,10 @@
 Invariants: update s uses `loader.batch(s)` and nothing else of the outside; the last checkpoint is all that a resume
 reads. So the final state and the log without its timings are those of an undisturbed run (same environment; a start in
 another one is recorded in the log and returned in `Trained`). A checkpoint of another plan or configuration is refused.
+
+The next batch is read while a step runs, and a checkpoint is written while training goes on; the loop waits for a copy
+of the state on the host, and for the checkpoint before. SIGTERM and SIGINT end a run after the step that is being
+made, with a checkpoint.
 """
 
 from __future__ import annotations
@@ -11,20 +15,25 @@ import math
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from curate.configuration import ConfigurationError
-from trainers.batches import Batch, Loader, checked
-from trainers.checkpoint import Checkpoint, CheckpointError, Checkpoints, digest_arrays
+from trainers.batches import Batch, Loader, Sequences, checked
+from trainers.checkpoint import Checkpoint, CheckpointError, Checkpoints, Saver
 from trainers.config import Config, differences, flat
-from trainers.environment import environment
-from trainers.log import Writer
+from trainers.environment import HARDWARE, environment
+from trainers.hosts import agreed, any_of, writes
+from trainers.log import Log, Writer, read_log
+from trainers.speed import Peak, flop_per_token
 from trainers.state import State, arrays, digest, init_state, restore
 from trainers.step import Measured, make_step, on_device, on_host
-from trainers.validation import evaluate_sources
+from trainers.stopping import Asked, signals_wait
+from trainers.validation import TokenBytes, evaluate_sources
 
 POINTS = ("batch", "step", "logged", "validated")
 """Moments of the loop at which a test may stop the process, besides those of a save."""
@@ -73,8 +82,11 @@ def train(
     steps: int | None = None,
     validation: Mapping[str, Sequence[Batch]] | None = None,
     validate_every: int = 100,
+    token_bytes: TokenBytes | None = None,
     checkpoint_every: int = 100,
     keep: int = 2,
+    keep_every: int = 0,
+    peak: Peak | None = None,
     continues: Callable[[str, int], bool] = same_plan_only,
     failpoint: Callable[[str], None] = lambda point: None,
 ) -> Trained:
@@ -88,72 +100,172 @@ def train(
         validation: held-out batches by source, evaluated before the first update, every `validate_every` updates and
             after the last.
         validate_every: updates between validations.
-        checkpoint_every: updates between checkpoints; there is one at the end too.
-        keep: how many checkpoints stay.
+        token_bytes: bytes of each token id (`transforms.token_bytes`), for bits per byte of held-out text.
+        checkpoint_every: updates between checkpoints; there is one at the end, and where a signal ends the run, too.
+        keep: how many of the last checkpoints stay.
+        keep_every: checkpoints of every so many updates stay for good; 0: none.
+        peak: what the hardware could do, for the MFU that is shown of the log.
         continues: whether this loader's plan gives, below a step, the same batches as the plan of a digest.
         failpoint: called at `POINTS` and at those of a save, with "<point>"; tests pass one that kills the process.
 
     Raises:
-        CheckpointError: the last checkpoint is damaged or of another plan or configuration (fields named), or another
-            process trains here.
+        CheckpointError: the last checkpoint is damaged or of another plan or configuration (fields named), another
+            process trains here, or a strict run is resumed in another environment.
         ConfigurationError: a batch does not fit the configuration, or an interval is not positive.
         TrainingError: the loss of a step is not finite.
     """
     if validate_every < 1 or checkpoint_every < 1:
         raise ConfigurationError(f"validate_every {validate_every}, checkpoint_every {checkpoint_every}: at least 1")
-    checkpoints = Checkpoints(folder, keep, failpoint)
-    with checkpoints.locked(), closing(Writer(folder)) as log:
-        run = _Run(loader, config, checkpoints, log, validation or {}, validate_every, checkpoint_every)
+    checkpoints = Checkpoints(folder, keep, failpoint, keep_every)
+    every = _Intervals(validate_every, checkpoint_every)
+    held_out = _HeldOut(validation or {}, token_bytes)
+    with signals_wait() as asked, _writing(checkpoints) as log, closing(_saver(checkpoints, log)) as saver:
+        last = agreed(max(checkpoints.steps(), default=-1))
+        stored = None if last < 0 else checkpoints.load(last)
+        run = _Run(loader, config, checkpoints, stored, log, saver, asked, held_out, every, peak)
         return run.to(config.steps if steps is None else min(steps, config.steps), continues)
+
+
+@contextmanager
+def _writing(checkpoints: Checkpoints) -> Iterator[Writer | None]:
+    """Lock the folder and open its log, in the process that writes."""
+    if not writes():
+        yield None
+        return
+    with checkpoints.locked(), closing(Writer(checkpoints.folder)) as log:
+        yield log
+
+
+def _saver(checkpoints: Checkpoints, log: Writer | None) -> Saver:
+    def done(step: int, state: str, seconds: float) -> None:
+        if log is not None:
+            log.write("checkpoint", step, {"state": state}, {"seconds": seconds})
+
+    return Saver(checkpoints, done)
+
+
+@dataclass(frozen=True, slots=True)
+class _Intervals:
+    """Updates between two validations, and between two checkpoints."""
+
+    validate: int
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldOut:
+    """Held-out batches by source, and the bytes of each token."""
+
+    batches: Mapping[str, Sequence[Batch]]
+    token_bytes: TokenBytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The parts of a run that its loop needs."""
+    """The parts of a run; `stored` is where it goes on, if anywhere, `log` is None in a process that does not write."""
 
     loader: Loader
     config: Config
     checkpoints: Checkpoints
-    log: Writer
-    validation: Mapping[str, Sequence[Batch]]
-    validate_every: int
-    checkpoint_every: int
+    stored: Checkpoint | None
+    log: Writer | None
+    saver: Saver
+    asked: Asked
+    held_out: _HeldOut
+    every: _Intervals
+    peak: Peak | None
 
     def to(self, stop: int, continues: Callable[[str, int], bool]) -> Trained:
         """Run from the last checkpoint, or from the beginning, to `stop` updates."""
-        state, begin, changed = self._open(continues)
-        if begin == 0:
-            self._validate(state, 0)
-        failpoint = self.checkpoints.failpoint
-        begun = time.perf_counter()
-        for state, step, measured in _steps(state, begin, stop, self.loader, self.config, failpoint):  # noqa: B020
-            self._log_step(step, measured, time.perf_counter() - begun)
-            failpoint("logged")
-            done = step + 1
-            if done % self.validate_every == 0 or done == self.config.steps:
-                self._validate(state, done)
-                failpoint("validated")
-            if done % self.checkpoint_every == 0 or done == stop:
-                self._save(state, done)
-            begun = time.perf_counter()
-        return Trained(max(begin, stop), digest(state), changed, state)
+        state, done, changed = self._open(continues)
+        try:
+            failpoint = self.checkpoints.failpoint
+            steps = _steps(state, done, stop, self.loader, self.config, failpoint)
+            with closing(steps):
+                begun = time.perf_counter()
+                for state, step, measured in steps:
+                    self._log_step(step, measured, time.perf_counter() - begun)
+                    failpoint("logged")
+                    done = step + 1
+                    if self._after(state, done, stop):
+                        break
+                    begun = time.perf_counter()
+            self.saver.settle()
+        except BaseException as error:
+            self._write("stop", done, {}, {"time": time.time(), "reason": f"{type(error).__name__}: {error}"})
+            raise
+        finished = "finished" if done == self.config.steps else "steps"
+        self._write("stop", done, {}, {"time": time.time(), "reason": self.asked.name or finished})
+        return Trained(done, digest(state), changed, state)
+
+    def _after(self, state: State, done: int, stop: int) -> bool:
+        """Validate and save if it is time, and return whether a signal asked to stop."""
+        asked = any_of(self.asked.signal is not None)
+        if not asked and (done % self.every.validate == 0 or done == self.config.steps):
+            self._validate(state, done)
+            self.checkpoints.failpoint("validated")
+        if asked or done % self.every.checkpoint == 0 or done == stop:
+            self._save(state, done)
+        return asked
 
     def _open(self, continues: Callable[[str, int], bool]) -> tuple[State, int, tuple[str, ...]]:
         """Return the state to go on from, its step, and what differs in the environment that made it."""
-        here = environment()
-        steps = self.checkpoints.steps()
-        if steps:
-            stored = self.checkpoints.load(steps[-1])
+        stored, here, changed = self.stored, environment(), list[str]()
+        if stored is not None:
             self._refuse_another_run(stored, continues)
-            state, step = restore(self.config, stored.arrays), stored.step
-            changed = tuple(differences(stored.environment, here))
-        else:
-            state, step, changed = init_state(self.config), 0, ()
-        values = {"plan": self.loader.digest, "config": flat(self.config), "environment": here, "changed": changed}
-        self.log.write("start", step, values, {"time": time.time(), "host": socket.gethostname()})
-        if not steps:
+            changed = self._changed(stored, here)
+        state = init_state(self.config) if stored is None else restore(self.config, stored.arrays)
+        step = stored.step if stored else 0
+        self._log_start(step, here, changed)
+        if stored is None:
             self._save(state, 0)
-        return state, step, changed
+        if stored is None or self._validation_is_missing(step):
+            self._validate(state, step)
+        return state, step, tuple(changed)
+
+    def _log_start(self, step: int, here: Mapping[str, str], changed: Sequence[str]) -> None:
+        values = {
+            "plan": self.loader.digest,
+            "config": flat(self.config),
+            "environment": here,
+            "changed": changed,
+            "parent": self.parent,
+            "flop_per_token": flop_per_token(self.config.model, self.config.length),
+        }
+        timing: dict[str, object] = {"time": time.time(), "host": socket.gethostname()}
+        if self.peak is not None:
+            timing |= {"peak_flops": self.peak.flops, "peak": self.peak.basis}
+        self._write("start", step, values, timing)
+
+    @property
+    def parent(self) -> dict[str, Any] | None:
+        """The link to the run that this one branched from."""
+        return self.stored.parent if self.stored else None
+
+    def _changed(self, stored: Checkpoint, here: Mapping[str, str]) -> list[str]:
+        """Return what reaches the bits and differs from where `stored` was made.
+
+        Raises:
+            CheckpointError: something does, and the run is strict.
+        """
+        strict = self.config.reduction == "strict"
+        free = HARDWARE if strict else ()
+        kept, given = ({k: v for k, v in each.items() if k not in free} for each in (stored.environment, here))
+        found = differences(kept, given)
+        if found and strict:
+            raise CheckpointError(
+                f"{self.checkpoints.folder} holds step {stored.step} of a strict run, made in another environment: "
+                f"{'; '.join(found)}. Resume it in the environment that it began in, or branch from it"
+            )
+        return found
+
+    def _validation_is_missing(self, step: int) -> bool:
+        """Return whether a run that was asked to stop left its validation at `step` to the next one."""
+        if self.log is None:
+            return bool(agreed(0))
+        lines: Log = read_log(self.checkpoints.folder)
+        due = step % self.every.validate == 0 or step == self.config.steps
+        return bool(agreed(due and step not in {line["step"] for line in lines.validation}))
 
     def _refuse_another_run(self, stored: Checkpoint, continues: Callable[[str, int], bool]) -> None:
         differing = differences(stored.config, flat(self.config))
@@ -162,7 +274,8 @@ class _Run:
         if differing:
             raise CheckpointError(
                 f"{self.checkpoints.folder} holds step {stored.step} of another run: {'; '.join(differing)}. "
-                "Take the plan and the configuration of that run, or another folder"
+                "Take the plan and the configuration of that run, or another folder; a run that goes on otherwise is "
+                "a branch (trainers.branch)"
             )
 
     def _log_step(self, step: int, measured: Measured, seconds: float) -> None:
@@ -174,21 +287,30 @@ class _Run:
             "learning_rate": measured.learning_rate,
             "gradient_norm": measured.gradient_norm,
         }
-        self.log.write("train", step, values, {"seconds": seconds, "tokens_per_second": tokens / seconds})
+        timing = {"time": time.time(), "seconds": seconds, "tokens_per_second": tokens / seconds}
+        self._write("train", step, values, timing)
 
     def _validate(self, state: State, step: int) -> None:
         begun = time.perf_counter()
-        for source, result in evaluate_sources(state.model, state.bias, self.validation).items():
-            values = {"source": source, "loss": result.loss, "predicted": result.predicted}
-            self.log.write("validation", step, values, {"seconds": time.perf_counter() - begun})
+        held_out = self.held_out
+        results = evaluate_sources(state.model, state.bias, held_out.batches, held_out.token_bytes)
+        for source, result in results.items():
+            values: dict[str, object] = {"source": source, "loss": result.loss, "predicted": result.predicted}
+            if result.bits_per_byte is not None:
+                values["bits_per_byte"] = result.bits_per_byte
+            self._write("validation", step, values, {"seconds": time.perf_counter() - begun})
 
     def _save(self, state: State, step: int) -> None:
-        begun = time.perf_counter()
-        self.log.sync()  # a checkpoint never outlives the lines that lead to it
+        self.saver.settle()
         stored = arrays(state)
-        name = digest_arrays(stored)
-        self.checkpoints.save(Checkpoint(step, self.loader.digest, flat(self.config), environment(), stored, name))
-        self.log.write("checkpoint", step, {"state": name}, {"seconds": time.perf_counter() - begun})
+        if self.log is not None:
+            self.log.sync()  # a checkpoint never outlives the lines that lead to it
+            plan, parent = self.loader.digest, self.parent
+            self.saver.save(Checkpoint(step, plan, flat(self.config), environment(), stored, parent=parent))
+
+    def _write(self, kind: str, step: int, values: Mapping[str, object], timing: Mapping[str, object]) -> None:
+        if self.log is not None:
+            self.log.write(kind, step, values, timing)
 
 
 def _steps(
@@ -198,23 +320,41 @@ def _steps(
     loader: Loader,
     config: Config,
     failpoint: Callable[[str], None] = lambda point: None,
-) -> Iterator[tuple[State, int, Measured]]:
+) -> Generator[tuple[State, int, Measured]]:
     """Yield the state after each update, the update's number and what was measured; a yielded state dies with the next.
 
     Raises:
         TrainingError: the loss of a step is not finite.
     """
     advance = make_step(config)
+    batches = _read_ahead(loader, config, begin, stop)
+    with closing(batches):
+        for step, batch in enumerate(batches, begin):
+            failpoint("batch")
+            state, metrics = advance(state, on_device(batch))
+            measured = on_host(metrics)
+            failpoint("step")
+            if not (math.isfinite(measured.loss) and math.isfinite(measured.gradient_norm)):
+                raise TrainingError(
+                    f"step {step}: the loss is {measured.loss}, the gradient norm {measured.gradient_norm}. Nothing of "
+                    "it was saved; look at the batch, or lower the learning rate"
+                )
+            yield state, step, measured
+
+
+def _read_ahead(loader: Loader, config: Config, begin: int, stop: int) -> Generator[Sequences]:
+    """Yield the batches of the steps, each read while the step before it runs."""
     shape = (config.batch, config.length)
-    for step in range(begin, stop):
-        batch = checked(loader.batch(step), config.model.vocabulary, shape)
-        failpoint("batch")
-        state, metrics = advance(state, on_device(batch))
-        measured = on_host(metrics)
-        failpoint("step")
-        if not (math.isfinite(measured.loss) and math.isfinite(measured.gradient_norm)):
-            raise TrainingError(
-                f"step {step}: the loss is {measured.loss}, the gradient norm {measured.gradient_norm}. Nothing of it "
-                "was saved; look at the batch, or lower the learning rate"
-            )
-        yield state, step, measured
+
+    def read(step: int) -> Sequences:
+        return checked(loader.batch(step), config.model.vocabulary, shape)
+
+    if begin >= stop:
+        return
+    with ThreadPoolExecutor(1, "batches") as pool:
+        reading = pool.submit(read, begin)
+        for step in range(begin, stop):
+            batch = reading.result()
+            if step + 1 < stop:
+                reading = pool.submit(read, step + 1)
+            yield batch

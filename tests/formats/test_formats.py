@@ -23,10 +23,8 @@ from curate.upkeep.trace import trace_token
 from curate.upkeep.verify import verify
 from mixtures import Loader, Plan, explain, locate
 from mixtures.batch_digest import batch_digest
-from tests.formats.make import config
-from trainers.checkpoint import Checkpoints
+from trainers.checkpoint import CheckpointError, Checkpoints
 from trainers.log import read_log
-from trainers.state import digest, restore
 from transforms.tokens import Tokenizer
 from viewers import write_report
 
@@ -140,15 +138,16 @@ def test_frozen_token_is_traced_to_its_document(store: Store, result: Result) ->
     assert trace.row["source"] == place.component
 
 
-def test_frozen_checkpoint_is_restored(
-    frozen: tuple[str, Path], store: Store, result: Result, expected: dict[str, Any]
+def test_frozen_checkpoint_of_the_first_format_is_refused_with_what_to_do_and_its_log_is_read(
+    frozen: tuple[str, Path], expected: dict[str, Any]
 ) -> None:
     checkpoints = Checkpoints(frozen[1] / "run")
-    checkpoint = checkpoints.load(checkpoints.steps()[-1])
-    plan = _plan(store, result)
-    assert (checkpoint.step, checkpoint.plan) == (4, plan.digest)
-    assert digest(restore(config(plan), checkpoint.arrays)) == checkpoint.state == expected["state"]
-    assert [line["step"] for line in read_log(frozen[1] / "run").train] == [0, 1, 2, 3]
+    assert checkpoints.steps() == [4]
+    with pytest.raises(CheckpointError, match=r"curate checkpoint 1, .*reads format curate checkpoint 2: go on with"):
+        checkpoints.load(4)
+    log = read_log(frozen[1] / "run")
+    assert [line["step"] for line in log.train] == [0, 1, 2, 3]
+    assert log.checkpoints[-1]["state"] == expected["state"]
 
 
 def test_frozen_store_has_its_report(

@@ -122,7 +122,7 @@ def test_checkpoint_is_read_by_another_zarr_library(tmp_path):
 def test_saver_saves_while_its_caller_goes_on_and_tells_when_it_is_done(tmp_path):
     gate, told = threading.Event(), []
     checkpoints = Checkpoints(tmp_path, failpoint=lambda point: gate.wait(10))
-    with checkpoints.locked(), closing(Saver(checkpoints, lambda *done: told.append(done))) as saver:
+    with checkpoints.locked(), closing(Saver(checkpoints, lambda step, state, _: told.append((step, state)))) as saver:
         saver.save(example(1))
         assert checkpoints.steps() == told == []
         gate.set()

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainers import stored_arrays
-from trainers.stored_arrays import DamagedArrayError, StoredArray, chunk_shape, describe, write_arrays
+from trainers.stored_arrays import CheckpointError, StoredArray, chunk_shape, describe, write_arrays
 
 VALUES = np.random.Generator(np.random.Philox(3)).normal(size=(5, 7, 6)).astype(np.float32)
 
@@ -33,7 +33,7 @@ def test_damage_is_told_to_those_who_read_the_chunk_and_to_nobody_else(stored):
     path.write_bytes(b"\x00" * len(content))
     step = chunk_shape(VALUES.shape, 4)[0]
     assert np.array_equal(stored[step:, :, :], VALUES[step:])
-    with pytest.raises(DamagedArrayError, match="values: chunk 0"):
+    with pytest.raises(CheckpointError, match=r"values, chunk 0,.*Remove that folder"):
         stored[0:1, :, :]
 
 
