@@ -15,6 +15,7 @@ MAY_IMPORT = {
 }
 SEES_EVERYTHING = {
     "curate/commands/audit.py",
+    "curate/commands/formats.py",
     "curate/commands/index.py",
     "curate/commands/plan_diff.py",
     "curate/commands/report.py",

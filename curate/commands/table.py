@@ -30,6 +30,11 @@ class Command:
 
 
 GROUPS: Final[dict[str, tuple[Command, ...]]] = {
+    "set up": (
+        Command("doctor", "doctor", "add_doctor", "say whether this machine can run recipes, and what it lacks"),
+        Command("fetch", "fetch", "add_fetch", "fetch a pinned model into the user's data folder"),
+        Command("formats", "formats", "add_formats", "list the versions of each file format that are written and read"),
+    ),
     "make": (
         Command("run", "run", "add_run", "run a recipe: make what is missing, reuse what is there"),
         Command("plan", "plan", "add_plan", "say what a run would do, why, and what it would reuse; reads only"),
@@ -46,7 +51,6 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
             "add_quarantine",
             "print the verdicts of a store, for curate run --quarantine",
         ),
-        Command("fetch", "fetch", "add_fetch", "fetch a pinned model into the user's data folder"),
     ),
     "look and check": (
         Command("look", "look", "add_look", "show a few records of a file, dataset or store, raw beside extracted"),
