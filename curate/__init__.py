@@ -18,6 +18,10 @@ from typing import TYPE_CHECKING
 from transforms.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from curate.bridges.arrow_source import from_arrow
+    from curate.bridges.datatrove_reader import to_datatrove
+    from curate.bridges.files import write_documents
+    from curate.bridges.hugging_face import from_hugging_face, to_hugging_face
     from curate.configuration import ConfigurationError
     from curate.fitting.classifier import train_classifier
     from curate.fitting.levels import fit_levels, fit_threshold, grade, keep_best
@@ -85,6 +89,8 @@ __all__ = [
     "fit_threshold",
     "fit_thresholds",
     "fit_topics",
+    "from_arrow",
+    "from_hugging_face",
     "grade",
     "hold_out",
     "keep_best",
@@ -104,9 +110,12 @@ __all__ = [
     "read_wet",
     "recipe",
     "reference",
+    "to_datatrove",
+    "to_hugging_face",
     "tokenize",
     "train_classifier",
     "train_tokenizer",
+    "write_documents",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)

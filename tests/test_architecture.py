@@ -32,6 +32,7 @@ HEAVY = {
     "tensorstore",
     "jax",
     "datatrove",
+    "datasets",
     "datasketch",
 }
 

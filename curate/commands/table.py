@@ -54,6 +54,9 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     ),
     "look and check": (
         Command("look", "look", "add_look", "show a few records of a file, dataset or store, raw beside extracted"),
+        Command(
+            "documents", "documents", "add_documents", "write the documents of a result as plain files in a folder"
+        ),
         Command("verify", "verify", "add_verify", "check every byte and every count of a store"),
         Command(
             "report",

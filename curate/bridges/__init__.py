@@ -1,0 +1,1 @@
+"""Between curate and other tools: Arrow, datatrove, Hugging Face `datasets`, plain files. Both ways."""
