@@ -271,7 +271,13 @@ class _Flight:
     # --- stopping --------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Cancel what flies, wait shortly for it to end, and end the workers of the rest."""
+        """Cancel what flies, wait shortly for it to end, and end the workers of the rest.
+
+        A run that was given up may come here when its connection is closed already, which ended all of it; any word to
+        Ray would then start another one.
+        """
+        if not self.runner.connection.opened:
+            self.flying.clear()
         if not self.flying:
             return
         import ray
