@@ -21,8 +21,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
-from scipy.special import stdtrit
 
 from curate.configuration import ConfigurationError
 
@@ -146,6 +144,8 @@ def fit_law(rungs: Sequence[Rung], irreducible: float | None = None) -> Law:
     Raises:
         ConfigurationError: fewer than three rungs of different compute, or E is not below every loss.
     """
+    from scipy.optimize import minimize  # dear to import, and whoever reads a forecast fits nothing
+
     flop, loss = _arrays(rungs, MINIMUM_RUNGS, irreducible)
     centre = _centre(flop)
     compute = np.log(flop) - centre
@@ -318,6 +318,8 @@ class _Posterior:
 
 def _quantiles(posterior: _Posterior, cells: _Cells, compute: float, levels: Sequence[float]) -> list[float]:
     """Return quantiles of the loss at `compute`: a mixture of Student's t over the cells, each as 32 points."""
+    from scipy.special import stdtrit
+
     weight, irreducible, exponent, squares = cells
     keep = weight > 1e-5 * weight.max()
     scale, size, _ = posterior.fitted(irreducible[keep], exponent[keep])
