@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import equinox as eqx
 import jax
+from jax.sharding import PartitionSpec
 from jaxtyping import Array
 
 Axes = tuple[str, ...]
@@ -36,3 +37,18 @@ def _axes(annotation: Any, count: int) -> Axes:
     names = array.dim_str.split()
     more = count - sum(not name.startswith("*") for name in names)
     return tuple(axis for name in names for axis in ([name[1:]] * more if name.startswith("*") else [name]))
+
+
+def spec(*axes: str | tuple[str, ...] | None) -> PartitionSpec:
+    """Return which axes of the mesh cut the axes of an array, one after the other."""
+    return PartitionSpec(*axes)  # type: ignore[no-untyped-call]
+
+
+def rows_apart(x: Array) -> Array:
+    """Return `x`, on a mesh cut along its first axis: without this the partitioner might cut activations elsewhere."""
+    mesh = jax.sharding.get_abstract_mesh()
+    cuts = tuple(axis for axis in ("fsdp", "expert") if mesh.shape.get(axis, 1) > 1)
+    if not cuts:
+        return x
+    apart: Array = jax.lax.with_sharding_constraint(x, spec(cuts))  # type: ignore[no-untyped-call]
+    return apart
