@@ -6,7 +6,7 @@ Cost: at most `POINTS` points a line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,15 +72,29 @@ def frame_of(curves: Sequence[Curve]) -> Frame:
     return Frame(steps, min(losses, default=0.0), max(losses, default=0.0))
 
 
-def plot(title: Child, value: Child, curve: Curve, frame: Frame) -> Markup:
-    """Return `curve` as a figure under its title, `value` beside it, the ends of both axes in words."""
+def plot(
+    title: Child,
+    value: Child,
+    curve: Curve,
+    frame: Frame,
+    *,
+    marks: Sequence[int] = (),
+    said: Callable[[float], str] = "{:.3f}".format,
+) -> Markup:
+    """Return `curve` as a figure under its title, `value` beside it, the ends of both axes in words.
+
+    `marks` are steps at which an upright line is drawn; `said` writes a value of the upright axis.
+    """
     places = [frame.place(step, loss) for step, loss in _thinned(curve)]
     path = f"M{'L'.join(places)}" + ("h0" if len(places) == 1 else "") if places else "M0 0"
-    high, low = (element("span", f"{loss:.3f}") for loss in (frame.high, frame.low))
+    high, low = (element("span", said(loss)) for loss in (frame.high, frame.low))
     steps = element("span", element("span", "step 0"), element("span", grouped(frame.steps)), class_="steps")
     caption = element("figcaption", title, element("span", value, class_="legend"))
     scale = element("span", high, low, class_="scale")
-    return element("figure", caption, scale, _svg(element("path", d=path, class_="line")), steps, class_="plot")
+    places = [frame.place(step, frame.high).split()[0] for step in marks]
+    borders = [element("path", d=f"M{x} 0V{HEIGHT}", class_="border") for x in places]
+    drawn = _svg(*borders, element("path", d=path, class_="line"))
+    return element("figure", caption, scale, drawn, steps, class_="plot")
 
 
 def _thinned(curve: Curve) -> list[tuple[float, float]]:

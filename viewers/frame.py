@@ -21,8 +21,12 @@ def policy(source: str) -> str:
     return f"{POLICY}; script-src 'sha256-{admitted}'" if source else POLICY
 
 
-def document(title: str, *body: Markup, source: str = "") -> str:
-    """Return a whole page that ends with the script `source`, if there is one."""
+def document(title: str, *body: Markup, source: str = "", refresh: int = 0) -> str:
+    """Return a whole page that ends with the script `source`, if there is one.
+
+    Where no script runs it is loaded again after `refresh` seconds (0: never).
+    """
+    again = element("noscript", element("meta", http_equiv="refresh", content=refresh)) if refresh else None
     end = own_script(source) if source else None
     head = element(
         "head",
@@ -33,6 +37,7 @@ def document(title: str, *body: Markup, source: str = "") -> str:
         element("meta", name="referrer", content="no-referrer"),
         element("link", rel="icon", href="data:,"),
         element("title", title),
+        again,
         stylesheet((files("viewers") / "report.css").read_text("utf-8")),
     )
     return "<!DOCTYPE html>\n" + element("html", head, element("body", *body, end), lang="en").html + "\n"
