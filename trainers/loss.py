@@ -59,7 +59,7 @@ def next_token_loss(
     loss_mask: Bool[Array, "batch position"],
 ) -> Sums:
     """Return the sums of the loss over the batch, without routing."""
-    counts = jnp.pad(loss_mask[:, 1:] & (segments[:, 1:] == segments[:, :-1]), ((0, 0), (0, 1)))
+    counts = counted(segments, loss_mask)
     targets = jnp.roll(tokens, -1, axis=1)  # the last column is not counted
     normaliser = jax.nn.logsumexp(logits, axis=-1)
     chosen = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
@@ -68,3 +68,10 @@ def next_token_loss(
         jnp.sum(jnp.where(counts, normaliser**2, 0.0)),
         jnp.sum(counts, dtype=jnp.int32),
     )
+
+
+def counted(
+    segments: Int[Array, "batch position"], loss_mask: Bool[Array, "batch position"]
+) -> Bool[Array, "batch position"]:
+    """Return which positions predict the next one."""
+    return jnp.pad(loss_mask[:, 1:] & (segments[:, 1:] == segments[:, :-1]), ((0, 0), (0, 1)))
