@@ -6,9 +6,9 @@ declared. A folder whose log has steps is refused, and a declaration stays as it
 run by it.
 
 A condition is "METRIC < NUMBER" (or <=, >, >=). Metrics of the log: `loss` (held-out text at the end), `loss[SOURCE]`,
-`training` (batches of the last 5 %), `gradient_norm` (largest after the warmup), `spikes` (steps whose loss exceeds the
-median of the 20 before by 0.5 nats), `repeated` (steps trained again after stops). `loss` and `training` are told when
-the run is over, the others as it goes.
+`training` (batches of the last 5 %), `gradient_norm` (largest after the warmup), `spikes` (as `trainers.health` counts
+them), `repeated` (steps trained again after stops). `loss` and `training` are told when the run is over, the others as
+it goes.
 """
 
 from __future__ import annotations

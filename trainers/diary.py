@@ -1,7 +1,7 @@
 """The diary of a run: notes that are added and never changed, each bound to the one before.
 
     <run>/notes.jsonl
-    {"before":"…","author":"…","step":1200,"text":"…","time":"2026-11-30T22:04:05Z"}
+    {"before":"…","author":"…","step":1200,"text":"…","time":1764540245}
 
 A line is canonical JSON; `before` is the digest of the line before it (of nothing in the first one), so a line that was
 changed, put in or taken out is found; lines cut off at the end are not, unless the last digest was quoted elsewhere.
@@ -29,12 +29,12 @@ LONGEST: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What somebody wrote about a step, and when (UTC)."""
+    """What somebody wrote about a step, and when, in seconds since 1970."""
 
     step: int
     text: str
     author: str
-    time: str
+    time: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ def write_note(run: Path, step: int, text: str, author: str, *, now: float | Non
         raise ConfigurationError(
             f"a note has a step from 0 and 1 to {LONGEST:,} characters, got step {step}, {len(text)}"
         )
-    said = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() if now is None else now))
-    note = Note(step, text.encode("utf-8", "replace").decode(), author.encode("utf-8", "replace").decode(), said)
+    written = int(time.time() if now is None else now)
+    note = Note(step, text.encode("utf-8", "replace").decode(), author.encode("utf-8", "replace").decode(), written)
     with (run / NAME).open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
@@ -82,7 +82,7 @@ def read_diary(run: Path) -> Diary:
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
-            note = Note(int(value["step"]), str(value["text"]), str(value["author"]), str(value["time"]))
+            note = Note(int(value["step"]), str(value["text"]), str(value["author"]), int(value["time"]))
         except (ValueError, KeyError, TypeError):
             broken.append(number)
         else:

@@ -7,23 +7,18 @@ is told so, and its forecast is void.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from trainers.config import differences
 from trainers.declaration import Condition, Declaration, load_declaration
 from trainers.forecast import NAME as FORECAST
 from trainers.forecast import Forecast, Point, final_losses, load_forecast, scored, stretch_means, voids
+from trainers.health import spikes
 from trainers.log import NAME as LOG
 from trainers.log import Log, read_log
-
-SPIKE: Final = 0.5
-"""Nats above the median of the steps before that make a step a spike."""
-
-BEFORE_SPIKE: Final = 20
 
 Verdict = Literal["running", "passed", "failed"]
 Outcome = Literal["declared", "running", "stopped", "finished", "failed"]
@@ -116,7 +111,7 @@ def outcome_of(log: Log) -> tuple[Outcome, str]:
 
 def measured(log: Log) -> dict[str, float]:
     """Return the metrics of conditions that the log gives so far."""
-    found: dict[str, float] = {"repeated": float(log.repeated), "spikes": float(_spikes(log))}
+    found: dict[str, float] = {"repeated": float(log.repeated), "spikes": float(len(spikes(log.train)))}
     config = log.starts[-1].get("config", {}) if log.starts else {}
     warmup = int(config.get("optimizer.warmup", 0))
     norms = [line["gradient_norm"] for line in log.train if line["step"] >= warmup and "gradient_norm" in line]
@@ -129,14 +124,6 @@ def measured(log: Log) -> dict[str, float]:
         if mean is not None:
             found |= {"loss": mean, **{f"loss[{name}]": loss for name, loss in sources.items()}}
     return found
-
-
-def _spikes(log: Log) -> int:
-    losses = [line["loss"] for line in log.train if line["loss"] is not None]
-    return sum(
-        losses[at] > statistics.median(losses[at - BEFORE_SPIKE : at]) + SPIKE
-        for at in range(BEFORE_SPIKE, len(losses))
-    )
 
 
 def _told(conditions: tuple[Condition, ...], known: Mapping[str, float], outcome: Outcome) -> tuple[Told, ...]:

@@ -2,10 +2,10 @@
 
 The target is `recipe(width, all tokens of the plan)`; its ratio of tokens to parameters (weights that a token meets)
 is that of every rung. A rung reads the plan scaled down (`mixtures.scaled`): the same mixture, phases in proportion,
-never a component more than once. The smallest rung is trained with several seeds, of the order of the data too, which
-tells what a seed is worth.
+never a component more than once. Some rungs, the smallest first, are trained with several seeds, of the order of the
+data too, which tells what a seed is worth.
 
-Each run is a folder of `trainers.train`, so a ladder that was stopped goes on. Cost: rungs + seeds - 1 runs.
+Each run is a folder of `trainers.train`, so a ladder that was stopped goes on. Cost: the runs.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from trainers.scaling import LEVEL, MINIMUM_RUNGS, Band, Rung, fit_law, leave_on
 from trainers.speed import flop_per_token
 from trainers.train import train
 
-SEEDS: Final = 3
-"""Runs of the smallest rung."""
+SEEDS: Final = (3,)
+"""Runs of the rungs, ascending; those that are not named have one."""
 
 LEAST_STEPS: Final = 20
 """Steps of a rung: one for each stretch that is forecast."""
@@ -109,7 +109,7 @@ def run_ladder(
     validation: Mapping[str, Sequence[Batch]],
     folder: Path,
     *,
-    seeds: int = SEEDS,
+    seeds: Sequence[int] = SEEDS,
     told: Callable[[str], None] = lambda line: None,
 ) -> list[list[Log]]:
     """Train all runs of `ladder` below `folder` that are not finished; return their logs, by rung and seed.
@@ -119,19 +119,19 @@ def run_ladder(
         loader_of: gives the loader of a plan.
         validation: held-out batches by source.
         folder: holds a folder for each run: "w64-s0" is width 64, seed 0.
-        seeds: runs of the smallest rung; 1 leaves the noise to be assumed.
+        seeds: runs of each rung, ascending, 1 where none is named; all 1 leave the noise to be assumed.
         told: called with the name of each run before it is trained.
 
     Raises:
-        ConfigurationError: no seed, or as `train`.
+        ConfigurationError: a rung without a run, or more numbers of seeds than rungs.
         TrainingError: a run diverged.
     """
-    if seeds < 1:
-        raise ConfigurationError(f"the smallest rung has at least one seed, got {seeds}")
+    if min(seeds, default=0) < 1 or len(seeds) > len(ladder.rungs):
+        raise ConfigurationError(f"{len(ladder.rungs)} rungs have at least one seed each, got {list(seeds)}")
     logs: list[list[Log]] = []
     for number, rung in enumerate(ladder.rungs):
         logs.append([])
-        for seed in range(seeds if number == 0 else 1):
+        for seed in range(seeds[number] if number < len(seeds) else 1):
             place = folder / f"w{rung.width}-s{seed}"
             told(place.name)
             logs[-1].append(_trained(rung, seed, loader_of, validation, place))

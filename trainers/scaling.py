@@ -6,8 +6,7 @@ The curve is fitted as in Hoffmann et al. 2022, "Training compute-optimal large 
 D.3: Huber loss (δ = 10^-3) on log residuals, by L-BFGS from a grid of starts. Its interval is the posterior predictive
 one over E (uniform from 0 to the lowest loss), α (uniform in its logarithm), A (uniform) and the variance of a run
 (1/σ²), so the uncertainty of E is in it, which three or four rungs hardly fix. Residuals count together with the noise
-between seeds of a rung (a rung counts once, however many seeds it has); where no rung has two seeds, a noise is assumed
-and said.
+between seeds of a rung; where no rung has two seeds, a noise is assumed and said.
 
 Pure arithmetic on numbers, no clock and no randomness. Cost: some milliseconds an interval, some 50 a curve.
 """
@@ -252,7 +251,8 @@ def _predict(
         raise ConfigurationError(f"compute is positive, got {flop}")
     flops, loss = _arrays(rungs, least, irreducible)
     centre = _centre(flops)
-    posterior = _Posterior(np.log(flops) - centre, loss, noise)
+    seeds = np.array([len(rung.losses) for rung in rungs], np.float64)
+    posterior = _Posterior(np.log(flops) - centre, loss, seeds, noise)
     if irreducible is not None:
         cells = posterior.cells(np.array([irreducible]))
     else:
@@ -274,6 +274,7 @@ class _Posterior:
 
     compute: Floats
     loss: Floats
+    seeds: Floats
     noise: Noise
 
     @property
@@ -285,9 +286,9 @@ class _Posterior:
         """Return A at the centre, the sum of squares of its shape, and all squares (noise and residuals)."""
         shape = np.exp(-exponent[..., None] * self.compute)
         rest = self.loss - irreducible[..., None]
-        size = (shape * shape).sum(-1)
-        scale = (shape * rest).sum(-1) / size
-        residual = ((rest - scale[..., None] * shape) ** 2).sum(-1)
+        size = (self.seeds * shape * shape).sum(-1)
+        scale = (self.seeds * shape * rest).sum(-1) / size
+        residual = (self.seeds * (rest - scale[..., None] * shape) ** 2).sum(-1)
         return scale, size, residual + self.noise.degrees * self.noise.deviation**2 + _SMALLEST
 
     def cells(self, irreducible: Floats) -> _Cells:

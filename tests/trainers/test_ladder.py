@@ -73,11 +73,11 @@ def test_runs_of_a_ladder_differ_in_the_seed_and_lie_in_folders_of_their_own(tmp
         write_log(folder, seeded(a_log(rung), config.seed))
 
     monkeypatch.setattr("trainers.ladder.train", train)
-    logs = run_ladder(ladder, lambda part: part, {}, tmp_path, seeds=2)
+    logs = run_ladder(ladder, lambda part: part, {}, tmp_path, seeds=(2,))
     assert asked == [("w64-s0", True, 0), ("w64-s1", False, 1), ("w128-s0", True, 0), ("w192-s0", True, 0)]
     assert [log.starts[0]["config"]["seed"] for runs in logs for log in runs] == [0, 1, 0, 0]
     with pytest.raises(ConfigurationError, match="at least one seed"):
-        run_ladder(ladder, lambda part: part, {}, tmp_path, seeds=0)
+        run_ladder(ladder, lambda part: part, {}, tmp_path, seeds=(1, 0))
 
 
 def test_forecast_holds_what_the_law_gives_and_names_its_target(ladder_and_forecast):
