@@ -144,6 +144,16 @@ class Loader:
         times = self.plan.sequences.length // update.length
         return Batch(*cut, batch.sequences.repeat(times), batch.components.repeat(times))
 
+    def tokens_before(self, number: int) -> int:
+        """Return the tokens of all updates before `number`, padding included; `plan.updates` asks for those of all.
+
+        Raises:
+            IndexError: the plan has no such update.
+        """
+        plan = self.plan
+        steps = plan.steps if number == plan.updates else plan.update(number).start
+        return steps * plan.batch * plan.sequences.length
+
     def batches(
         self, start: int = 0, stop: int | None = None, *, process: int = 0, processes: int = 1
     ) -> Iterator[Batch]:

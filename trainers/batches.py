@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,7 @@ class Batch(Protocol):
 
 
 class Loader(Protocol):
-    """Where batches come from."""
+    """Where batches come from. One that is `Scheduled` too is asked for its updates instead."""
 
     @property
     def digest(self) -> str:
@@ -57,6 +57,19 @@ class Loader(Protocol):
 
     def batch(self, step: int) -> Batch:
         """Return the batch of `step`, from 0."""
+        ...
+
+
+@runtime_checkable
+class Scheduled(Protocol):
+    """A loader of a plan whose phases may have batches and lengths of their own, as `mixtures.Loader`."""
+
+    def update(self, number: int) -> Batch:
+        """Return the batch of update `number`, from 0."""
+        ...
+
+    def tokens_before(self, number: int) -> int:
+        """Return how many tokens the updates before `number` have."""
         ...
 
 
@@ -94,6 +107,27 @@ def checked(batch: Batch, vocabulary: int, shape: tuple[int, int] | None = None)
         positions.astype(np.int32, copy=False),
         loss_mask.astype(np.bool_, copy=False),
     )
+
+
+def read_update(loader: Loader, number: int, vocabulary: int, shape: tuple[int, int]) -> Sequences:
+    """Return the checked batch of update `number`, of `shape`: (sequences, length) of a step of the plan.
+
+    A scheduled one may have a multiple of its tokens, in rows whose length divides that of `shape`.
+
+    Raises:
+        ConfigurationError: it has another shape, or holds ids outside the vocabulary.
+    """
+    if not isinstance(loader, Scheduled):
+        return checked(loader.batch(number), vocabulary, shape)
+    batch = loader.update(number)
+    rows, length = np.shape(batch.tokens)
+    fits = length > 0 == shape[1] % length and rows * length % (shape[0] * shape[1]) == 0
+    return checked(batch, vocabulary, (rows, length) if fits else shape)
+
+
+def tokens_before(loader: Loader, number: int, shape: tuple[int, int]) -> int:
+    """Return how many tokens the updates before `number` have, each of `shape` unless the loader says otherwise."""
+    return loader.tokens_before(number) if isinstance(loader, Scheduled) else number * shape[0] * shape[1]
 
 
 def pack(documents: Iterable[npt.NDArray[np.integer]], batch: int, length: int) -> tuple[Sequences, ...]:
