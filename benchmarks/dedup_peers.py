@@ -1,7 +1,7 @@
 """Other tools that deduplicate, each in an environment of its own with pinned versions, on the same file and core.
 
-The scripts are in `benchmarks/peers`; an environment is made in `.venv-peer-…` beside the repository's own the first
-time it is needed (git ignores these). Settings are those that are best for the tool: what finds pairs at .8 most
+The scripts are in `benchmarks/peers`; an environment is made the first time it is needed (`benchmarks.install_peers`).
+Settings are those that are best for the tool: what finds pairs at .8 most
 surely, and of equal ones the fastest; 5-grams of lower-case words where the tool leaves that to its user.
 """
 
@@ -10,66 +10,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import which
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.dedup_runs import keep_to_core
+from benchmarks.install_peers import SCRIPTS, Environment
 
-ROOT: Final = Path(__file__).parents[1]
-SCRIPTS: Final = Path(__file__).parent / "peers"
 OFFLINE: Final = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """A virtual environment: its name, what is installed, and which Python it needs, if not the one that runs this."""
-
-    name: str
-    packages: tuple[str, ...]
-    python: str = ""
-
-    @property
-    def interpreter(self) -> Path:
-        """Its Python."""
-        return ROOT / f".venv-peer-{self.name}" / "bin" / "python"
-
-    def make(self) -> None:
-        """Make it, unless it is there.
-
-        Raises:
-            RuntimeError: no such Python is found.
-            subprocess.CalledProcessError: it cannot be made; no network, most likely.
-        """
-        marker = self.interpreter.parents[1] / "packages.txt"
-        if marker.exists() and marker.read_text() == "\n".join(self.packages):
-            return
-        print(f"making {self.interpreter.parents[1].name}", file=sys.stderr)
-        python = find_python(self.python)
-        subprocess.run([python, "-m", "venv", "--clear", str(self.interpreter.parents[1])], check=True)
-        subprocess.run([str(self.interpreter), "-m", "pip", "install", "-qq", *self.packages], check=True)
-        marker.write_text("\n".join(self.packages))
-
-
-def find_python(release: str) -> str:
-    """Return a Python of this release: on PATH, or among those of pyenv; "" is the one that runs this.
-
-    Raises:
-        RuntimeError: there is none.
-    """
-    if release in ("", "{}.{}".format(*sys.version_info[:2])):
-        return sys.executable
-    installed = sorted((Path.home() / ".pyenv" / "versions").glob(f"{release}.*/bin/python"))
-    for python in filter(None, (which(f"python{release}"), *map(str, installed))):
-        if subprocess.run([python, "--version"], capture_output=True).returncode == 0:
-            return python
-    raise RuntimeError(f"Python {release} is neither on PATH nor in pyenv: install it, or leave --peers out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +35,10 @@ class Peer:
     least_ratio: float | None = None
 
 
-RENSA: Final = Environment("rensa", ("rensa==0.5.0", "pyarrow==26.0.1"))
-DATASKETCH: Final = Environment("datasketch", ("datasketch==2.0.0", "numpy==2.4.6", "xxhash==3.8.2", "pyarrow==26.0.1"))
-TEXT_DEDUP: Final = Environment(
-    "text-dedup",
-    ("text-dedup==0.4.1", "datasets==5.2.0", "polars==1.44.2", "numpy==2.5.5", "pyarrow==26.0.1"),
-    "3.12",
-)
-DATATROVE: Final = Environment(
-    "datatrove",
-    (
-        "datatrove==0.10.1",
-        "spacy==3.8.18",
-        "xxhash==3.8.2",
-        "numpy==2.4.6",
-        "pyarrow==26.0.1",
-        "orjson==3.13.0",
-        "regex==2026.11.19",
-        "tokenizers==0.23.3",
-    ),
-)
+RENSA: Final = Environment("rensa")
+DATASKETCH: Final = Environment("datasketch")
+TEXT_DEDUP: Final = Environment("text-dedup")
+DATATROVE: Final = Environment("datatrove")
 PEERS: Final = (
     Peer("rensa", RENSA, "rensa_dedup", "words", 3),
     Peer("rensa, white space", RENSA, "rensa_dedup", "white space"),

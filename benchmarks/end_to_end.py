@@ -1,45 +1,48 @@
 """From web archives to token caches: the whole way on real pages, stage by stage, checked, with datatrove beside it.
 
-    python -m benchmarks.end_to_end [--size small|full|tiny] [--peers] [--runner local|ray]
+    python -m benchmarks.end_to_end [--size small|full|tiny] [--peers] [--scaling] [--runner local|ray]
 
 Input: the Common Crawl sample of 2008 and pages of ../shared/data/extraction written as WARC, every tenth once more
-under another address with a paragraph added. Where ../shared is absent it says so and ends. The way: text by
-trafilatura, English by lid.176 (.65), Gopher's repetition and quality filters, exact and near duplicates (MinHash, .8),
-ids of gpt2's tokenizer. Datasets are made real between the stages of the table, so that each can be measured.
+under another address with a paragraph added. Where ../shared is absent it says so and ends. The way: text by our block
+engine, English by lid.176 (.65), Gopher's repetition and quality filters, exact and near duplicates (MinHash, .8), ids
+of gpt2's tokenizer. Datasets are made real between the stages of the table, so that each can be measured.
 
-Rates are of CPU time of this process, all threads, kernels compiled before; with `--runner ray`, of the clock with two
-workers. MB are 10^6 bytes of HTTP responses as they lie in the archives, unpacked. Checks, each of which can fail:
-every count and byte of the store is verified, ids equal those of `tokenizers` document by document, no two surviving
-texts of a sample have a Jaccard similarity of .8, texts are kept and copies are not. The last line is one JSON object;
-the exit status is 1 when a check fails.
+Rates are of CPU time of this process and of the child that extraction runs in, all threads, after a first run over a
+few pages: kernels compiled, models and the child loaded; with `--runner ray`, of the clock with two workers. MB are
+10^6 bytes of HTTP responses as they lie in the archives, unpacked. Checks, each of which can fail: every count and byte
+of the store is verified, ids equal those of `tokenizers` document by document, no two surviving texts of a sample have
+a Jaccard similarity of .8, texts are kept and copies are not. The last line is one JSON object; the exit status is 1
+when a check fails.
 
-`--peers` runs datatrove's steps on the same files in this process (`benchmarks.end_to_end_peer` says which of them).
+`--peers` runs datatrove's steps on the same files in this process (`benchmarks.end_to_end_peer` says which of them),
+and ours once more with trafilatura, its extractor: 10 and 1.6 times its rate are asked for at full size. `--scaling`
+runs the way over 1, 4 and 16 times as many pages (`benchmarks.end_to_end_scaling`) instead.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import random
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import tokenizers
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
+from benchmarks.processor_time import cpu_seconds
 from curate import Dataset, Outputs, deduplicate, read_warc, tokenize
 from curate.caches import TokenCache
 from curate.digests import text_digest
@@ -70,7 +73,11 @@ PACKAGES: Final = ("numpy", "numba", "pyarrow", "trafilatura", "fastwarc", "toke
 
 TITLES: Final = {"hash inputs": "start, hash inputs", "read web": "read, extract", "language": "normalise, language"}
 
+LEAST_RATIOS: Final = {"blocks": 10, "trafilatura": 1.6}
+"""How many times datatrove's rate ours is to be at full size, by our extractor."""
+
 Check = list[Any]
+Extractor = Literal["blocks", "trafilatura"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,27 +124,21 @@ def size_of(root: Path) -> tuple[int, float]:
     return len(lengths), sum(lengths) / 1e6
 
 
-def outputs(root: Path) -> Outputs:
+def outputs(root: Path, extractor: Extractor = "blocks") -> Outputs:
     """Return the whole way from archives to caches, made real after each step that is measured."""
-    text = read_warc(root, source="web", on_clash="place").apply(ExtractText())
+    text = read_warc(root, source="web", on_clash="place").apply(ExtractText(extractor))
     english = text.apply(NormalizeText(), Language(LANGUAGES, model=MODEL), name="language")
     good = english.keep("language").apply(GopherRepetition(), GopherQuality(), name="filter")
     unique: Dataset = deduplicate(good, method=MinHash(threshold=str(NEAR)))
     return Outputs(unique=unique, cells=tokenize(unique, Tokenizer(TOKENIZER, eos=EOS)))
 
 
-def cpu_seconds() -> float:
-    """Return the CPU time of this process and of its children that have ended."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
-
-
-def run_ours(root: Path, store: Path, runner: str, pages: int) -> tuple[Result, list[Stage]]:
+def run_ours(root: Path, store: Path, runner: str, pages: int, extractor: Extractor) -> tuple[Result, list[Stage]]:
     """Run everything and return the result and the rows of the table."""
     clock: Callable[[], float] = cpu_seconds if runner == "local" else time.perf_counter
     marks: list[tuple[str, float]] = [("hash inputs", clock())]
     made = run(
-        outputs(root),
+        outputs(root, extractor),
         store,
         name="web",
         runner=runner,
@@ -223,59 +224,116 @@ def work_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def warm_up(work: Path, runner: str) -> None:
-    """Run the whole way on a few pages, so that kernels are compiled and models loaded."""
-    if runner == "local":
-        run(outputs(write_inputs(work / "few", 4)), work / "few store", runner=runner)
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is measured on: the archives, a folder to work in, and how many responses and MB there are."""
+
+    root: Path
+    work: Path
+    pages: int
+    megabytes: float
+
+    def rate(self, stages: Sequence[Stage]) -> float:
+        """Return MB per second of a whole chain."""
+        return self.megabytes / sum(stage.seconds for stage in stages)
 
 
-def peers_of(root: Path, work: Path, pages: int, megabytes: float) -> dict[str, float]:
-    """Run datatrove's chain, print its table, and return its MB/s."""
+def measured(inputs: Inputs, runner: str, extractor: Extractor) -> tuple[list[Stage], dict[str, Check]]:
+    """Run our way, print its table, and return it with its checks."""
+    store = inputs.work / f"store {extractor}"
+    if runner == "local":  # so that kernels are compiled and models loaded
+        few = inputs.work / f"few {extractor}"
+        run(outputs(write_inputs(few, 4), extractor), inputs.work / f"few store {extractor}", runner=runner)
+    result, stages = run_ours(inputs.root, store, runner, inputs.pages, extractor)
+    print(f"\nours, text by {extractor}")
+    show(stages, inputs.megabytes)
+    return stages, checks_of(result, stages)
+
+
+def measured_peer(inputs: Inputs) -> list[Stage]:
+    """Run datatrove's chain, print its table, and return it."""
     from benchmarks.end_to_end_peer import ABOUT, run_datatrove
 
-    found = run_datatrove(root, work / "datatrove", pages, TOKENIZER, MODEL, LANGUAGES, cpu_seconds)
-    rows = [Stage(*row) for row in found]
+    rows = run_datatrove(inputs.root, inputs.work / "datatrove", inputs.pages, TOKENIZER, MODEL, LANGUAGES, cpu_seconds)
     print(f"\ndatatrove: {ABOUT}")
-    show(rows, megabytes)
-    return {"datatrove": megabytes / sum(row.seconds for row in rows)}
+    stages = [Stage(*row) for row in rows]
+    show(stages, inputs.megabytes)
+    return stages
+
+
+def ratio_checks(rates: Mapping[str, float], peer: float, size: str) -> dict[str, Check]:
+    """Return whether our rates are so many times the peer's as is asked for at full size."""
+    checks = {}
+    for extractor, rate in rates.items():
+        least, ratio = LEAST_RATIOS[extractor], rate / peer
+        holds = size != "full" or ratio >= least
+        checks[f"times datatrove's chain, text by {extractor}"] = [round(ratio, 2), f"≥ {least}", holds]
+    return checks
+
+
+def compared(inputs: Inputs, options: argparse.Namespace) -> dict[str, Any]:
+    """Measure ours, and the peer where it is asked for; return what the last line says beyond names and versions."""
+    stages, checks = measured(inputs, options.runner, "blocks")
+    rates, tables = {"blocks": inputs.rate(stages)}, {"ours": stages}
+    peers, rows = {}, []
+    if options.peers:
+        tables["datatrove"] = measured_peer(inputs)
+        again, _ = measured(inputs, options.runner, "trafilatura")
+        tables["ours, trafilatura"] = again
+        rates["trafilatura"] = inputs.rate(again)
+        peers = {"datatrove": round(inputs.rate(tables["datatrove"]), 3)}
+        rows = [{"what": "trafilatura on both sides", "ours": round(rates["trafilatura"], 3), "peers": peers}]
+        checks |= ratio_checks(rates, peers["datatrove"], options.size)
+    return {
+        "ours": round(rates["blocks"], 3),
+        "peers": peers,
+        "ratio": round(rates["blocks"] / peers["datatrove"], 2) if peers else None,
+        "rows": rows,
+        "pages per second": {
+            name: round(inputs.pages / sum(stage.seconds for stage in table), 1) for name, table in tables.items()
+        },
+        "stages": {
+            name: {stage.name: [round(stage.seconds, 2), stage.came, stage.left] for stage in table}
+            for name, table in tables.items()
+        },
+        "checks": checks,
+    }
+
+
+def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--size", choices=SIZES, default="small", help="how many pages (default: %(default)s)")
+    parser.add_argument("--peers", action="store_true", help="run datatrove's steps, too")
+    parser.add_argument("--scaling", action="store_true", help="1, 4 and 16 times as many pages, ours alone")
+    parser.add_argument("--runner", choices=["local", "ray"], default="local", help="ray: two workers, by the clock")
+    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables, the checks and one line of JSON; return 1 if a check failed."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=SIZES, default="small", help="how many pages (default: %(default)s)")
-    parser.add_argument("--peers", action="store_true", help="run datatrove's steps, too")
-    parser.add_argument("--runner", choices=["local", "ray"], default="local", help="ray: two workers, by the clock")
-    options = parser.parse_args(arguments)
+    options = options_of(arguments)
     if not all(path.exists() for path in (ARCHIVE, TOKENIZER, MODEL)):
         print(f"nothing was measured: {DATA} is not there")
         return 0
+    name, unit = f"end to end, {options.size}, {options.runner}", "MB of HTML per CPU second"
     with work_folder() as work:
-        root = write_inputs(work / "crawl", SIZES[options.size])
-        pages, megabytes = size_of(root)
-        print(f"{pages:,} responses, {megabytes:.1f} MB", flush=True)
-        warm_up(work, options.runner)
-        result, stages = run_ours(root, work / "store", options.runner, pages)
-        show(stages, megabytes)
-        checks = checks_of(result, stages)
-        peers = peers_of(root, work, pages, megabytes) if options.peers else {}
+        if options.scaling:
+            from benchmarks.end_to_end_scaling import scaling
+
+            name, found = f"end to end, 1, 4 and 16 times, {options.size}", scaling(work, options.size)
+        else:
+            root = write_inputs(work / "crawl", SIZES[options.size])
+            inputs = Inputs(root, work, *size_of(root))
+            print(f"{inputs.pages:,} responses, {inputs.megabytes:.1f} MB", flush=True)
+            found = compared(inputs, options)
+            unit = unit if options.runner == "local" else "MB of HTML per second, 2 workers"
     print()
-    for name, (value, bound, holds) in checks.items():
-        print(f"{name:45} {value:6,} {bound:12} {'holds' if holds else 'FAILS'}")
-    ours = megabytes / sum(stage.seconds for stage in stages)
-    report = {
-        "name": f"end to end, {options.size}, {options.runner}",
-        "unit": "MB of HTML per CPU second" if options.runner == "local" else "MB of HTML per second, 2 workers",
-        "ours": round(ours, 3),
-        "pages per second": round(pages / sum(stage.seconds for stage in stages), 1),
-        "stages": {stage.name: [round(stage.seconds, 2), stage.came, stage.left] for stage in stages},
-        "peers": {name: round(rate, 3) for name, rate in peers.items()},
-        "ratio": round(ours / peers["datatrove"], 2) if peers else None,
-        "checks": checks,
-        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
-    }
-    print(json.dumps(report, ensure_ascii=False))
-    return int(not all(holds for _, _, holds in checks.values()))
+    for check, (value, bound, holds) in found["checks"].items():
+        print(f"{check:55} {value:8,} {bound:12} {'holds' if holds else 'FAILS'}")
+    versions = {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}}
+    print(json.dumps({"name": name, "unit": unit, **found, "versions": versions}, ensure_ascii=False))
+    return int(not all(holds for _, _, holds in found["checks"].values()))
 
 
 if __name__ == "__main__":

@@ -258,13 +258,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-ray", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
     given = parser.parse_args(arguments)
-    report: dict[str, Any] = {"name": f"engine, {given.size}"}
+    unit = "seconds of a processor per second of a plain loop that reads, hashes and writes"
+    report: dict[str, Any] = {"name": f"engine, {given.size}", "unit": unit, "ours": None, "peers": {}, "ratio": None}
     checks: Checks = {}
     with work_folder() as work:
         if given.part != "stream":
             report["tasks"], checks = tasks_part(work, SIZES[given.size], not given.no_ray, not given.no_peers)
         if given.part != "tasks":
             report["stream"], found = stream_part(work, given.size, not given.no_peers)
+            report["ours"] = report["stream"][f"{LENGTH} B"]["ratio"]
             checks |= found
     if given.part != "stream" and given.size == "full":
         checks |= scale_report(ray=0 if given.no_ray else SHARDS_ON_RAY)["checks"]

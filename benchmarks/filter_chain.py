@@ -1,9 +1,9 @@
-"""The chain Gopher repetition, Gopher quality, C4, FineWeb on one core: ours, datatrove's, NeMo Curator's functions.
+"""The chain Gopher repetition, Gopher quality, C4, FineWeb on one core: ours, datatrove's, and functions of others.
 
-All three get the same texts in memory, one after the other in one run; rates are MB (10^6 bytes) of UTF-8 per CPU
-second. In a chain a document that one filter drops is not seen by the next. datatrove's filters are called as
-`.filter(document)`, with its own words and sentences (spaCy); NeMo Curator's as `keep_document(score_document(text))`
-in an environment of its own (`benchmarks.filter_chain_nemo`), for its package pins what ours cannot have.
+All get the same texts in memory, one after the other in one run; rates are MB (10^6 bytes) of UTF-8 per CPU second. In
+a chain a document that one filter drops is not seen by the next. datatrove's filters are called as `.filter(document)`,
+with its own words and sentences (spaCy); those of NeMo Curator, dolma and data-juicer in environments of their own
+(`benchmarks/peers/filters.py` says which).
 
 C4 is as FineWeb has it (no rule on end marks), so that there is text left for FineWeb's rules.
 """
@@ -14,11 +14,11 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from benchmarks.install_peers import SCRIPTS, Environment
 from transforms.c4_rules import C4Documents, C4Lines
 from transforms.filters import Filter
 from transforms.findings import Findings
@@ -98,15 +98,22 @@ def datatrove_rate(texts: Sequence[str], size: float) -> tuple[float, int]:
     return size / (time.process_time() - start), stays
 
 
-def nemo_rate(python: Path, texts: Sequence[str], size: float) -> tuple[float, int]:
-    """Return MB/s of NeMo Curator's functions, run by `python`, which can import them; and how many documents stay.
+def tool_rate(tool: str, texts: Sequence[str], size: float) -> tuple[float, int, dict[str, str]]:
+    """Return MB/s of another tool's functions in its environment, how many documents stay, and its version.
 
     Raises:
-        RuntimeError: `python` could not run them.
+        RuntimeError: it failed; the message has the end of what it said.
     """
-    script = Path(__file__).with_name("filter_chain_nemo.py")
-    done = subprocess.run([python, script], input=json.dumps(list(texts)), capture_output=True, text=True, check=False)
+    environment = Environment(tool)
+    environment.make()
+    done = subprocess.run(
+        [environment.interpreter, SCRIPTS / "filters.py", tool],
+        input=json.dumps(list(texts)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
-        raise RuntimeError(f"{python} cannot run NeMo Curator's functions: {done.stderr.strip().splitlines()[-1:]}")
+        raise RuntimeError(f"{tool}: {done.stderr.strip().splitlines()[-1:]}")
     found = json.loads(done.stdout.splitlines()[-1])
-    return size / found["seconds"], found["stays"]
+    return size / found["seconds"], found["stays"], found["versions"]

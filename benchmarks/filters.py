@@ -1,6 +1,6 @@
 """The document-wise transforms on one core: rates, verdicts against plain Python and datatrove, and peers' rates.
 
-Run `python -m benchmarks.filters [--size small|full] [--peers] [--nemo PYTHON]`. It reads
+Run `python -m benchmarks.filters [--size small|full] [--peers]`. It reads
 ../shared/data/corpora/multidomain.parquet where it is present (books, LaTeX, code, twelve languages; small is 1,000
 documents spread over it), else text made here. Rates are the best of several runs, in MB (10^6 bytes) of UTF-8 and
 documents per CPU second. The *chain* is Gopher repetition, Gopher quality, C4, FineWeb (`benchmarks.filter_chain`).
@@ -11,8 +11,8 @@ a reading of the paper (`benchmarks.filter_parity`); personal data is found (`be
 changes nothing, languages are those that the corpus states. The last line is JSON; exit status 1: a check failed.
 
 `--peers` measures datatrove's chain in this process (extra "datatrove") and compares with its filters themselves, not
-with their restatement; `--nemo` names an interpreter that has NeMo Curator (`benchmarks.filter_chain_nemo` says how).
-Checks then: 60 times datatrove's rate and 4 times NeMo Curator's, on the same documents.
+with their restatement; and functions of NeMo Curator, dolma and data-juicer, called directly in environments of their
+own. Checks then: 60 times datatrove's rate and 4 times NeMo Curator's, on the same documents.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -35,7 +34,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks import pii_cases
-from benchmarks.filter_chain import datatrove_rate, nemo_rate, run_chain, run_everything
+from benchmarks.filter_chain import datatrove_rate, run_chain, run_everything, tool_rate
 from benchmarks.filter_parity import compare, datatrove_filters, edge_cases, lines_of_report, passages, restated
 from benchmarks.minhash import CORPUS, seconds, synthetic
 from benchmarks.plain_gopher import quality_reason, repetition_reason
@@ -59,6 +58,8 @@ PASSAGES: Final = {"small": (2_000, 300), "full": (20_000, 3_000)}
 """Passages and edge cases on which verdicts are compared."""
 LEAST_RATE: Final = 30
 LEAST_RATIOS: Final = {"datatrove": 60, "NeMo Curator": 4}
+TOOLS: Final = {"NeMo Curator": "nemo", "dolma (tags)": "dolma", "data-juicer": "data-juicer"}
+"""Other tools → their environments."""
 LEAST_ACCURACY: Final = 0.98
 """Of languages of encyclopaedia articles, which lid.176 confuses rarely."""
 PACKAGES: Final = ("numpy", "numba", "pyarrow", "fasttext-community", "datatrove", "spacy")
@@ -165,26 +166,27 @@ def other_checks(documents: pa.RecordBatch) -> Iterator[tuple[str, Check]]:
         print("Language is not checked: `curate fetch lid` puts the model in place")
 
 
-def chain_rates(documents: pa.RecordBatch, peers: bool, nemo: Path | None) -> dict[str, float]:
-    """Return MB/s of the chain on all documents, and, on the first of them, of ours and of the peers asked for."""
+def chain_rates(documents: pa.RecordBatch, peers: bool) -> tuple[dict[str, float], dict[str, str]]:
+    """Return MB/s of the chain on all documents, and on the first of them of ours and of peers; and their versions."""
     found, size = batches(documents), size_of(documents)
     rates = {
         "chain": size / seconds(partial(run_chain, found), 3),
         "every filter on every document": size / seconds(partial(run_everything, found), 3),
     }
-    if not peers and nemo is None:
-        return rates
+    if not peers:
+        return rates, {}
     lengths = np.asarray(pc.binary_length(documents.column("text")))
     some = documents.slice(0, max(1, int(np.searchsorted(np.cumsum(lengths), PEER_BYTES))))
     texts, size = some.column("text").to_pylist(), size_of(some)
     rates["ours, the peers' documents"] = size / seconds(partial(run_chain, batches(some)), 5)
     stays = {"ours": run_chain(batches(some))}
-    if peers:
-        rates["datatrove"], stays["datatrove"] = datatrove_rate(texts, size)
-    if nemo is not None:
-        rates["NeMo Curator"], stays["NeMo Curator"] = nemo_rate(nemo, texts, size)
+    rates["datatrove"], stays["datatrove"] = datatrove_rate(texts, size)
+    versions: dict[str, str] = {}
+    for name, tool in TOOLS.items():
+        rates[name], stays[name], said = tool_rate(tool, texts, size)
+        versions |= said
     print(f"of {len(some)} documents the chain keeps: {stays}")
-    return rates
+    return rates, versions
 
 
 def rate_checks(rates: dict[str, float]) -> Iterator[tuple[str, Check]]:
@@ -214,8 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--size", choices=sorted(DOCUMENTS), default="full", help="how much text (default: %(default)s)"
     )
-    parser.add_argument("--peers", action="store_true", help="measure and ask datatrove's filters, too")
-    parser.add_argument("--nemo", type=Path, help="an interpreter that has NeMo Curator, to measure its filters")
+    parser.add_argument("--peers", action="store_true", help="measure other tools' filters, too")
     options = parser.parse_args(arguments)
     documents = read_documents(DOCUMENTS[options.size])
     name, size = CORPUS.name if CORPUS.exists() else "text made here", size_of(documents)
@@ -223,7 +224,7 @@ def main(arguments: list[str] | None = None) -> int:
     times = {name: seconds(partial(apply, t, documents), 2) for name, t in transforms().items()}
     for name, time in times.items():
         print(f"{name:45} {size / time:9.1f} MB/s {len(documents) / time:9,.0f} documents/s")
-    rates = chain_rates(documents, options.peers, options.nemo)
+    rates, others = chain_rates(documents, options.peers)
     for name, rate in rates.items():
         print(f"{name:45} {rate:9.2f} MB/s")
     checks = dict(
@@ -236,16 +237,17 @@ def main(arguments: list[str] | None = None) -> int:
     )
     for name, (value, bound, holds) in checks.items():
         print(f"{name:60} {value:6} {bound:14} {'holds' if holds else 'FAILS'}")
-    peers = {peer: round(rates[peer], 2) for peer in LEAST_RATIOS if peer in rates}
+    peers = {peer: round(rates[peer], 2) for peer in ("datatrove", *TOOLS) if peer in rates}
     report = {
         "name": "filters",
-        "unit": "MB/s",
-        "ours": round(rates["chain"], 1),
+        "unit": "MB per CPU second, Gopher repetition + quality + C4 + FineWeb",
+        "ours": round(rates.get("ours, the peers' documents", rates["chain"]), 1),
+        "rows": [{"what": "the chain on all documents", "ours": round(rates["chain"], 1), "peers": {}}],
         "rates": {name: round(size / time, 1) for name, time in times.items()},
         "peers": peers,
-        "ratio": checks["chain: times datatrove"][0] if options.peers else None,
+        "ratio": round(rates["ours, the peers' documents"] / max(peers.values()), 1) if peers else None,
         "checks": checks,
-        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}, **others},
     }
     print(json.dumps(report, ensure_ascii=False))
     return int(not all(holds for _, _, holds in checks.values()))

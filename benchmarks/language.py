@@ -1,6 +1,6 @@
 """Language identification: speed and answers against bare fastText, precision and recall on the web pages of the demo.
 
-Run `python -m benchmarks.language [--size small|full] [--data demo-data]` after `python -m examples.demo_data
+Run `python -m benchmarks.language [--size small|full] [--peers] [--data demo-data]` after `python -m examples.demo_data
 demo-data` and `curate fetch lid`. Three parts:
 
 - *the same answers, as fast*: documents of ../shared/data/corpora/multidomain.parquet (small: 1,000), their first
@@ -16,6 +16,9 @@ demo-data` and `curate fetch lid`. Three parts:
 - *many languages*: the Universal Declaration of Human Rights (../shared/data/lid/udhr2.parquet) in those that the
   model has; and the scripts found there, against those that the set states (cmn_hans, srp_latn …).
 
+`--peers`: the same documents and model by datatrove's wrapper (its call, in this process), dolma's tagger and NeMo
+Curator's filter, in environments of their own; they read whole texts.
+
 The last line is JSON; exit status 1: a check failed.
 """
 
@@ -23,7 +26,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import re
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -37,6 +42,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from blake3 import blake3
 
+from benchmarks.install_peers import SCRIPTS, Environment
 from benchmarks.minhash import CORPUS
 from curate.readers.columns import rows_of
 from curate.readers.events import Read
@@ -55,6 +61,9 @@ SIZES: Final = {"small": (1_000, 4), "full": (5_689, 1)}
 LABELS: Final = Path(__file__).with_name("language_labels.json")
 UDHR: Final = CORPUS.parents[1] / "lid" / "udhr2.parquet"
 THRESHOLDS: Final = ("0", "0.5", "0.65", "0.8")
+TOOLS: Final = {"dolma": "dolma", "NeMo Curator": "nemo"}
+"""Other tools → their environments."""
+
 LEAST_PAGES: Final = 5
 """Languages with fewer pages count in the totals only."""
 
@@ -64,6 +73,7 @@ _DECLARED: Final = (
     re.compile(rb"<meta[^>]*content-language[^>]*content\s*=\s*[\"']?\s*([A-Za-z_-]+)", re.I),
     re.compile(rb"og:locale[\"'][^>]*content\s*=\s*[\"']?\s*([A-Za-z_-]+)", re.I),
 )
+PACKAGES: Final = ("fasttext-community", "numpy", "pyarrow", "trafilatura")
 _SCRIPTS: Final = {"hans": "Hans", "hant": "Hant", "cyrl": "Cyrl", "latn": "Latn", "arab": "Arab"}
 
 
@@ -116,6 +126,28 @@ def speed(texts: Sequence[str]) -> dict[str, Any]:
         "equal labels": equal(labels),
         "equal to whole texts": round(equal(whole), 4),
     }
+
+
+def others(texts: Sequence[str]) -> tuple[dict[str, float], dict[str, str]]:
+    """Return documents per CPU second of other tools with the same model, and their versions."""
+    model = load(default_model(), Language().digest)
+
+    def by_datatrove() -> None:  # as its FT176LID calls fastText
+        for text in texts:
+            labels, scores = model.predict(text.replace("\n", " "), k=-1)
+            dict(zip((label.removeprefix("__label__") for label in labels), scores, strict=True))
+
+    seconds, _ = best(by_datatrove)
+    rates, versions = {"datatrove's call": len(texts) / seconds}, {}
+    for name, tool in TOOLS.items():
+        environment = Environment(tool)
+        environment.make()
+        command = [environment.interpreter, SCRIPTS / "languages.py", tool, default_model()]
+        told = subprocess.run(command, input=json.dumps(list(texts)), capture_output=True, text=True, check=True)
+        said = json.loads(told.stdout.splitlines()[-1])
+        rates[name] = len(texts) / said["seconds"]
+        versions |= said["versions"]
+    return rates, versions
 
 
 def records(folder: Path, part: int) -> Iterator[pa.RecordBatch]:
@@ -201,6 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--peers", action="store_true", help="measure other tools, too")
     parser.add_argument("--data", type=Path, default=Path("demo-data"))
     options = parser.parse_args(arguments)
     count, part = SIZES[options.size]
@@ -210,6 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = pages(crawl, part)
     texts = pq.read_table(CORPUS, columns=["text"]).column("text").to_pylist()[:: max(1, 5_689 // count)]
     ours = speed(texts[:count])
+    rates, versions = others(texts[:count]) if options.peers else ({}, {})
     print(f"languages of {len(found)} pages, {sum(page.truth is None for page in found)} without a label")
     tables = {threshold: scores(found, float(threshold)) for threshold in THRESHOLDS}
     print(f"{'':10}{'pages':>6}" + "".join(f"{'P ≥ ' + t:>12}{'R':>7}" for t in THRESHOLDS))
@@ -238,11 +272,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = {
         "name": "language",
         "unit": "documents per CPU second",
-        "ours": {**ours, "pages, precision, recall": by_language, "declarations": many},
-        "peers": {"fastText predict": ours["fastText"]},
+        "ours": ours["ours"],
+        "peers": {"fastText predict": ours["fastText"]} | {name: round(rate) for name, rate in rates.items()},
         "ratio": ours["share of its speed"],
+        "found": {**ours, "pages, precision, recall": by_language, "declarations": many},
         "checks": checks,
-        "versions": {name: version(name) for name in ("fasttext-community", "numpy", "pyarrow", "trafilatura")},
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}, **versions},
     }
     print(json.dumps(result, ensure_ascii=False))
     return 0 if all(check[2] for check in checks.values()) else 1

@@ -6,8 +6,9 @@ Rates are the best of several runs, in million tokens per CPU second, one thread
 memory they are those of the loader's own work. Arithmetic is measured on a plan of 10^12 sequences of 200 components, a
 restart on 200 caches of 5 G tokens each. The last line is JSON; the exit status is 1 when a check fails.
 
-The peer draws random windows of 4,096 tokens from one mapped file and widens them to int32: no mixture, no exact order,
-no segment ids.
+`--peers`: litdata, MosaicML streaming and Grain on the same tokens and core (`benchmarks.loader_peers`), and random
+windows of 4,096 tokens of one mapped file, widened to int32. They read uncompressed files, as our mapped caches are, so
+that is the comparison; none has an exact order or segment ids.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.loader_caches import restart_seconds, stored_caches
+from benchmarks.loader_peers import peer_rates
 from curate.caches.layout import MAPPED
 from curate.digests import digest_bytes
 from mixtures import Cache, Chunks, Loader, Mixture, Phase, Plan
@@ -258,12 +260,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Print rates, checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", choices=sorted(TOKENS), default="full", help="how many tokens (default: %(default)s)")
-    parser.add_argument("--peers", action="store_true", help="measure plain windows of a mapped file, too")
+    parser.add_argument("--peers", action="store_true", help="measure litdata, MosaicML, Grain, numpy, too")
     options = parser.parse_args(arguments)
     tokens, steps = TOKENS[options.size], STEPS[options.size]
     stream = np.random.default_rng(0).integers(0, 50_000, tokens, dtype=np.uint16)
     measures = measure(stream, steps)
-    peers = {"numpy memmap, plain windows": mapped_windows(stream, steps)} if options.peers else {}
+    peers, versions = peer_rates(stream, steps) if options.peers else ({}, {})
+    peers |= {"numpy memmap, plain windows": mapped_windows(stream, steps)} if options.peers else {}
     rates = {"20 components": measures.few, "200 components": measures.many}
     rates |= {"200 components, mapped": measures.mapped, "200 components in memory": measures.in_memory, **peers}
     for name, value in rates.items():
@@ -274,12 +277,18 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{name:40} {found:9} {bound:9} {'holds' if holds else 'FAILS'}")
     report = {
         "name": "loader",
-        "unit": "Mtok per CPU second",
-        "ours": round(measures.many, 1),
-        "peers": {name: round(value, 1) for name, value in peers.items()},
-        "ratio": round(measures.many / max(peers.values()), 2) if peers else None,
-        "checks": checks,
-        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
+        "unit": "Mtok per CPU second, mapped caches of 200 components",
+        "ours": round(measures.mapped, 1),
+        "peers": (others := {name: round(value, 1) for name, value in peers.items()}),
+        "ratio": round(measures.mapped / max(peers.values()), 2) if peers else None,
+        "rows": [
+            {"what": "compressed caches, 200 components", "ours": round(measures.many, 1), "peers": others},
+            {"what": "compressed caches, 20 components", "ours": round(measures.few, 1), "peers": {}},
+            {"what": "caches in memory, 200 components", "ours": round(measures.in_memory, 1), "peers": {}},
+        ],
+        "checks": {name: list(check) for name, check in checks.items()},
+        "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}}
+        | versions,
     }
     print(json.dumps(report, ensure_ascii=False))
     return int(not all(holds for _, _, holds in checks.values()))

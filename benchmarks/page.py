@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{value:>12,}  {name}")
     print(
         json.dumps(
-            {"name": "page", "unit": "s", "ours": figures["seconds until usable"], "peers": None, "ratio": None}
+            {"name": "page", "unit": "s", "ours": figures["seconds until usable"], "peers": {}, "ratio": None}
             | {"figures": figures, "checks": checks, "versions": {"python": platform.python_version()}}
         )
     )

@@ -41,8 +41,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from benchmarks.dedup_peers import SCRIPTS, Environment
 from benchmarks.dedup_runs import keep_to_core
+from benchmarks.install_peers import SCRIPTS, Environment
 from curate.inputs.files import FileUnit, open_hashed
 from curate.inputs.splitting import split
 from curate.readers.chunks import chunks_of
@@ -59,10 +59,7 @@ TEXTS: Final = {"small": 12_000_000, "full": 60_000_000}
 """Bytes of text at most."""
 PAGES: Final = {"small": 150, "full": 500}
 SEPARATOR: Final = "\n\x1e\n"
-PEER: Final = Environment(
-    "datatrove-readers",
-    ("datatrove==0.10.1", "faust-cchardet", "orjson", "pyarrow", "python-magic", "warcio", "zstandard"),
-)
+PEER: Final = Environment("datatrove-readers")
 FIELD: Final = 131_072
 """Longest field that the csv module, and so datatrove, reads; longer texts are cut for CSV."""
 

@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     versions = {"python": platform.python_version(), "numpy": version("numpy")}
     print(
         json.dumps(
-            {"name": "report", "unit": "s", "ours": figures["seconds"], "peers": None, "ratio": None}
+            {"name": "report", "unit": "s", "ours": figures["seconds"], "peers": {}, "ratio": None}
             | {"figures": figures, "checks": checks, "versions": versions}
         )
     )

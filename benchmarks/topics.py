@@ -41,7 +41,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from blake3 import blake3
 
-from benchmarks.dedup_peers import Environment
+from benchmarks.install_peers import Environment
 from curate.fitting.topics import DIMENSION
 from transforms.embedding import HashedTfidf
 from transforms.spherical_kmeans import adjusted_rand
@@ -57,7 +57,7 @@ K: Final = 40
 LEAST_RATE: Final = 20.0
 LEAST_PURITY: Final = {"small": 0.85, "full": 0.9}
 LEAST_NMI: Final = 0.6
-PEER: Final = Environment("scikit-learn", ("scikit-learn==1.9.1", "pyarrow==26.0.1"))
+PEER: Final = Environment("scikit-learn")
 PACKAGES: Final = ("numpy", "numba", "pyarrow")
 
 Labels = npt.NDArray[np.int64]

@@ -30,6 +30,7 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.install_peers import Environment
 from benchmarks.tokens import work_folder
 from curate.caches import TokenCache, export_cache, layout
 from curate.caches.description import Description
@@ -46,7 +47,7 @@ DOCUMENT: Final = 1000
 SHARDS: Final = 1000
 LEAST_IN_BATCHES: Final = 15_000.0
 LEAST_MAPPED: Final = 0.7
-PEER: Final = Path(__file__).parents[1] / ".venv-peer-tokens" / "bin" / "python"
+PEER: Final = Environment("tokens")
 PACKAGES: Final = ("tensorstore", "numpy")
 
 Tokens = npt.NDArray[np.uint16]
@@ -149,6 +150,7 @@ read = lambda start: data[start // 4096 % len(data)].numpy()
 
 def peers(cache: TokenCache, folder: Path, count: int) -> dict[str, float]:
     """Return the rates of the readers that are installed in .venv-peer-tokens."""
+    PEER.make()
     found = {}
     for form, (name, code) in zip(("megatron", "datatrove", "litdata"), PEERS.items(), strict=True):
         export_cache(cache, folder / form, form)
@@ -165,7 +167,7 @@ for _ in range(3):
 print("RATE", count / min(times))
 """
         run = subprocess.run(
-            [PEER, "-c", program, folder, str(cache.tokens), str(count)], capture_output=True, text=True
+            [PEER.interpreter, "-c", program, folder, str(cache.tokens), str(count)], capture_output=True, text=True
         )
         if "RATE" in run.stdout:
             found[name] = float(run.stdout.rpartition("RATE")[2])
