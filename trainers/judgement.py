@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from trainers.config import differences
-from trainers.declaration import Condition, Declaration, load_declaration
+from trainers.declaration import NAME as DECLARATION
+from trainers.declaration import Condition, Declaration, DeclarationError, load_declaration
 from trainers.forecast import NAME as FORECAST
-from trainers.forecast import Forecast, Point, final_losses, load_forecast, scored, stretch_means, voids
+from trainers.forecast import Forecast, ForecastError, Point, final_losses, load_forecast, scored, stretch_means, voids
 from trainers.health import spikes
 from trainers.log import NAME as LOG
 from trainers.log import Log, read_log
@@ -61,6 +62,29 @@ class Judgement:
         if self.outcome == "failed" or any(told.holds for told in self.failure):
             return "failed"
         return "passed" if self.outcome == "finished" else "running"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judgement, or why there is none: a file that was changed is said where the run is shown."""
+
+    judgement: Judgement | None
+    problem: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The run's own score in a word."""
+        return "not readable" if self.judgement is None else self.judgement.verdict
+
+
+def judged_of(run: Path, log: Log | None = None) -> Judged | None:
+    """Return how the run does, by `log` if it was read already; None where nothing was declared or forecast of it."""
+    if not any((run / name).exists() for name in (DECLARATION, FORECAST)):
+        return None
+    try:
+        return Judged(judge(run, log))
+    except (DeclarationError, ForecastError, ValueError, KeyError, TypeError) as error:
+        return Judged(None, str(error))
 
 
 def judge(run: Path, log: Log | None = None) -> Judgement:

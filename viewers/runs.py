@@ -6,12 +6,14 @@ A log is an input like any other: what is no number of a reasonable size is left
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from curate.configuration import ConfigurationError
 from mixtures.plan import Plan
+from trainers.diary import Diary, read_diary
+from trainers.judgement import Judged, judged_of
 from trainers.log import Line, read_log
 
 LARGEST: Final = 2**40
@@ -34,7 +36,8 @@ class RunView:
     """A training run: the plan of its last start, its configuration, and its curves.
 
     `validation` has a curve per source of held-out text; `skipped` counts lines without a finite loss, `repeated` steps
-    that were trained again after a stop, `disagreed` those of them that came out otherwise.
+    that were trained again after a stop, `disagreed` those of them that came out otherwise. `judged` is how it does
+    against what was declared and forecast of it, if anything was; `diary` has what people noted.
     """
 
     name: str
@@ -45,6 +48,8 @@ class RunView:
     skipped: int
     repeated: int
     disagreed: int
+    judged: Judged | None = None
+    diary: Diary = field(default_factory=Diary)
 
 
 def load_run(folder: Path) -> RunView:
@@ -73,6 +78,8 @@ def load_run(folder: Path) -> RunView:
         lines - shown,
         log.repeated,
         len(log.disagreed),
+        judged_of(folder, log),
+        read_diary(folder),
     )
 
 

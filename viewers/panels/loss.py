@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
+from trainers.diary import Diary
 from viewers.budget import ROWS
 from viewers.curves import frame_of, plot
+from viewers.judged import judged_body
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
@@ -42,8 +45,9 @@ def _run(report: Report, number: int, run: RunView) -> Markup:
     name = shortened(run.name) if len(report.runs) == 1 else f"{number}. {shortened(run.name)}"
     curves = [curve for _, curve in list(run.validation.items())[:PLOTS]]
     frame = frame_of([run.train, *curves])
-    plots = [plot("Training", _last(run.train), run.train, frame)]
-    plots += [plot(shortened(s, 60), _last(c), c, frame) for s, c in list(run.validation.items())[:PLOTS]]
+    marks = sorted({note.step for note in run.diary.notes if note.step <= frame.steps})
+    shown = [("Training", run.train), *((shortened(s, 60), c) for s, c in list(run.validation.items())[:PLOTS])]
+    plots = [plot(title, _last(curve), curve, frame, marks=marks) for title, curve in shown]
     return element(
         "div",
         element("h3", name),
@@ -52,8 +56,45 @@ def _run(report: Report, number: int, run: RunView) -> Markup:
         left_out(max(len(run.validation) - PLOTS, 0), "plots"),
         _table(name, run),
         _facts(report, run),
+        _expected(run),
+        notes_table(name, run.diary),
         class_="run",
     )
+
+
+def _expected(run: RunView) -> Markup | None:
+    """Return what was declared and forecast of the run, and how it does."""
+    if run.judged is None:
+        return None
+    return join([element("h4", "Against what was declared and forecast"), judged_body(run.judged)])
+
+
+def notes_table(name: str, diary: Diary) -> Markup | None:
+    """Return the notes of a run in the order of writing, and which lines are not as they were written."""
+    if not diary.notes and not diary.broken:
+        return None
+    rows: list[list[Child]] = [
+        [grouped(note.step), shortened(note.text, 2000), shortened(note.author), when(note.time)]
+        for note in diary.notes[-ROWS:]
+    ]
+    columns = ("Step", "Note", "Author", "Written")
+    built = table(f"Notes on {name}", Mark.EXACT, columns, rows, frozenset({"Note", "Author", "Written"}))
+    omitted = left_out(len(diary.notes) - len(rows), "notes")
+    return join([built, omitted, *([broken_notes(diary)] if diary.broken else [])])
+
+
+def broken_notes(diary: Diary) -> Markup:
+    """Return which lines of a diary were changed, put in or taken out."""
+    lines = ", ".join(map(str, diary.broken[:ROWS]))
+    said = f"Not as it was written at line {lines} of notes.jsonl: something was changed, put in or taken out there."
+    return element("p", said, class_="note")
+
+
+def when(seconds: int) -> str:
+    """Return a time (seconds since 1970) as "2026-11-30 22:04 UTC"."""
+    if not 0 < seconds < 1 << 36:
+        return "not recorded"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _about(run: RunView) -> str:
