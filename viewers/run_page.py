@@ -16,6 +16,7 @@ from typing import Any, Final
 from trainers.health import goodput, tokens_per_second, utilisation
 from viewers.curves import Frame, frame_of, plot
 from viewers.frame import document, write_whole
+from viewers.judged import forecast_panel
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
@@ -127,6 +128,10 @@ def _health(run: RunPage) -> Panel:
         f"{counted(failed, 'check fails', 'checks fail')}. All of it follows from the log; a warning may be intended."
     )
     return Panel("health", "Health", lede, element("div", body, class_="checks"))
+
+
+def _forecast(run: RunPage) -> Panel | None:
+    return forecast_panel(run.judged)
 
 
 def _losses(run: RunPage) -> Panel:
@@ -273,7 +278,8 @@ def _journal(run: RunPage) -> Panel | None:
     built = table(
         "Notes", Mark.EXACT, ("Step", "Note", "Author", "Written"), rows, frozenset({"Note", "Author", "Written"})
     )
-    gone = f"{counted(run.broken_notes, 'line')} of the journal cannot be read." if run.broken_notes else None
+    lines = counted(run.broken_notes, "line of the journal is", "lines of the journal are")
+    gone = f"{lines} not as it was written: something was changed there." if run.broken_notes else None
     lede = "What people wrote while it ran; each is an upright line on the curves."
     parts = [built, left_out(len(run.notes) - len(rows), "notes"), element("p", gone, class_="note") if gone else None]
     return Panel("journal", "Journal", lede, join(parts))
@@ -291,6 +297,7 @@ def _settings(run: RunPage) -> Panel:
 PANELS: Final[tuple[Callable[[RunPage], Panel | None], ...]] = (
     _summary,
     _health,
+    _forecast,
     _losses,
     _steps,
     experts,

@@ -5,31 +5,21 @@ A log is an input like any other: numbers that are none are left out, texts are 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from curate.configuration import ConfigurationError
+from trainers.diary import Note, read_diary
 from trainers.health import Session, Spike, sessions, spikes
 from trainers.history import Segment, segments
+from trainers.judgement import Judged, judged_of
 from trainers.log import Line, read_lines
 from viewers.runs import LARGEST, Curve
 
-NOTES: Final = "notes.jsonl"
 SILENT_SECONDS: Final = 600.0
 """A run whose log has been silent for so long, and for many steps, is no longer called running."""
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A line of the journal."""
-
-    step: int
-    text: str
-    author: str
-    time: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +42,8 @@ class RunPage:
     spikes: tuple[Spike, ...]
     notes: tuple[Note, ...]
     broken_notes: int
+    judged: Judged | None = None
+    """How it does against what was declared and forecast of it."""
 
     @property
     def own(self) -> Segment:
@@ -111,30 +103,17 @@ def load_run_page(folder: Path, now: float) -> RunPage:
         lines = tuple(read_lines(folder))
         train = tuple(line for part in found for line in part.lines(part.log.train))
         validation = tuple(line for part in found for line in part.lines(part.log.validation))
-        notes, broken = read_notes(folder / NOTES)
+        diary = read_diary(folder)
+        judged = judged_of(folder, found[-1].log)
         start = found[-1].log.starts[-1] if found[-1].log.starts else {"timing": {}}
         made = tuple(sessions(lines))
         high = tuple(spikes(train))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{folder} holds no training run that can be read: {error}") from error
     name = folder.resolve().name
-    return RunPage(name, now, start, tuple(found), problem, lines, train, validation, made, high, notes, broken)
-
-
-def read_notes(path: Path) -> tuple[tuple[Note, ...], int]:
-    """Return the notes in `path`, by step, and how many lines are none."""
-    if not path.exists():
-        return (), 0
-    found, broken = [], 0
-    for content in path.read_bytes().splitlines():
-        try:
-            value = json.loads(content)
-            found.append(
-                Note(int(value["step"]), str(value["text"]), str(value.get("author", "")), float(value.get("time", 0)))
-            )
-        except (ValueError, KeyError, TypeError, AttributeError):
-            broken += 1
-    return tuple(sorted(found, key=lambda note: (note.step, note.time))), broken
+    notes = tuple(sorted(diary.notes, key=lambda note: (note.step, note.time)))
+    parts = (lines, train, validation, made, high, notes, len(diary.broken), judged)
+    return RunPage(name, now, start, tuple(found), problem, *parts)
 
 
 def curve_of(lines: Iterable[Line], value: Callable[[Line], Any]) -> Curve:

@@ -90,7 +90,7 @@ def line_of_runs(root: Path) -> Path:
         *(trained(step, step * 0.5 + 210) for step in range(200, 260)),
     ]
     notes = [
-        json.dumps({"time": BEGUN, "step": 175, "text": f"lowered the rate {BAD}", "author": "ann", "digest": ""}),
+        json.dumps({"time": BEGUN, "step": 175, "text": f"lowered the rate {BAD}", "author": "ann", "before": ""}),
         "no json",
     ]
     return write(root / "child", lines, notes)

@@ -37,7 +37,7 @@ def test_page_tells_sessions_branches_spikes_and_notes(folder: Path) -> None:
     ]
     assert [row[:3] for row in shown["Segments"][1:]] == [["parent & <b>", "0", "80"], ["child", "80", "its own end"]]
     assert shown["Spikes"][1][0] == "170" and shown["Spikes"][1][3] == "curate batch STORE --step 170"
-    assert shown["Notes"][1][0] == "175" and "1 line of the journal cannot be read" in page
+    assert shown["Notes"][1][0] == "175" and "1 line of the journal is not as it was written" in page
     assert [line["step"] for line in run.train] == list(range(260))
     assert shown["Loss on held-out text"][2][:3] == ["books", "200", "3.2357"]
     assert shown["Load of experts at the last step"][1] == ["0", "4", "15.6%", "48.4%", "25.0%"]
