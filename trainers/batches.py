@@ -33,7 +33,7 @@ class Batch(Protocol):
 
     @property
     def segments(self) -> npt.NDArray[np.integer]:
-        """Numbers of documents; equal numbers in a row are one document."""
+        """Numbers of documents, from 1; equal numbers in a row are one document. 0 and below are padding."""
         ...
 
     @property

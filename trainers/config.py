@@ -25,16 +25,70 @@ Compute = Literal["float32", "bfloat16"]
 Reduction = Literal["psum", "strict"]
 """How sums of shards are added up: in the order that the devices find best, or in one tree for any number of them."""
 
+QueryKeyNorm = Literal["head"]
+"""Queries and keys are normalised within each head, with a gain that all heads of a layer share."""
+
 Head = Literal["tied", "own"]
 """Whether logits are made with the embedding matrix (transposed) or with a matrix of their own."""
 
 
+Gate = Literal["sigmoid", "softmax"]
+"""How a router's logits become scores: each apart (DeepSeek-V3) or against each other (Mixtral)."""
+
+Balance = Literal["none", "sign", "quantile"]
+"""How the load of experts is kept even; see `trainers.balance`."""
+
+BIAS_RATE: Final[Mapping[Balance, float]] = {"none": 0.0, "sign": 0.01, "quantile": 0.5}
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertsConfig:
+    """Experts instead of one feed-forward: of `count`, each token goes to the `chosen` with the best scores.
+
+    An expert is a SwiGLU of `ModelConfig.hidden`; `shared` is the inner axis of one more that sees every token (0:
+    none). `capacity` is the most that an expert takes, in multiples of its fair share of a shard's tokens; None takes
+    all (dropless). `rate` is how fast the balance acts, None: that of `BIAS_RATE`. Weights of the chosen add up to 1.
+    """
+
+    count: int
+    chosen: int
+    shared: int = 0
+    gate: Gate = "sigmoid"
+    balance: Balance = "quantile"
+    rate: float | None = None
+    capacity: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            ConfigurationError: a value is outside of its range.
+        """
+        _require(
+            2 <= self.chosen < self.count,
+            f"{self.chosen} of {self.count} experts chosen: at least 2 (the weight of a single one is 1 whatever its "
+            "score, so its router would learn nothing) and fewer than all",
+        )
+        _require(self.shared >= 0, f"shared is the inner axis of the shared expert, not negative, got {self.shared}")
+        _require(self.gate in ("sigmoid", "softmax"), f'gate must be "sigmoid" or "softmax", got {self.gate!r}')
+        _require(self.balance in BIAS_RATE, f"balance must be one of {', '.join(BIAS_RATE)}, got {self.balance!r}")
+        _require(self.rate is None or self.rate > 0, f"rate must be positive, got {self.rate}")
+        _require(self.capacity is None or self.capacity >= 1, f"capacity is at least 1 fair share, got {self.capacity}")
+
+    @property
+    def bias_rate(self) -> float:
+        """The rate, given or that of the balance."""
+        return BIAS_RATE[self.balance] if self.rate is None else self.rate
+
+
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """A Llama-like model: RMSNorm, rotary positions, grouped-query attention, SwiGLU.
+    """A Llama-like model: RMSNorm, rotary positions, grouped-query attention, SwiGLU or experts.
 
-    `width` is the embedding axis, `hidden` the inner axis of the feed-forward, `heads` the query heads, of which
-    heads / kv_heads share a key and value head. A head is width / heads wide.
+    `width` is the embedding axis, `hidden` the inner axis of the feed-forward (of each expert), `heads` the query
+    heads, of which heads / kv_heads share a key and value head. A head is width / heads wide. `qk_norm` "head"
+    normalises queries and keys within each head. With `vocabulary_chunk` the loss is computed over so many words of
+    the vocabulary at a time, so that the logits of a batch are never held; the value is the same up to rounding.
     """
 
     vocabulary: int
@@ -46,6 +100,9 @@ class ModelConfig:
     head: Head = "tied"
     rope_base: float = 10_000.0
     norm_epsilon: float = 1e-5
+    qk_norm: QueryKeyNorm | None = None
+    experts: ExpertsConfig | None = None
+    vocabulary_chunk: int | None = None
 
     def __post_init__(self) -> None:
         """Check that the axes fit each other.
@@ -58,6 +115,11 @@ class ModelConfig:
         _require(self.width % (2 * self.heads) == 0, f"width {self.width} is not a multiple of 2 × {self.heads} heads")
         _require(self.heads % self.kv_heads == 0, f"{self.heads} heads cannot share {self.kv_heads} kv_heads evenly")
         _require(self.head in ("tied", "own"), f'head must be "tied" or "own", got {self.head!r}')
+        _require(self.qk_norm in (None, "head"), f'qk_norm must be "head" or None, got {self.qk_norm!r}')
+        _require(
+            self.vocabulary_chunk is None or self.vocabulary_chunk >= 1,
+            f"vocabulary_chunk must be at least 1, got {self.vocabulary_chunk}",
+        )
 
     @property
     def head_width(self) -> int:
@@ -67,8 +129,17 @@ class ModelConfig:
     @property
     def matrix_parameters(self) -> int:
         """Parameters of the matrices in all layers: without embedding, own head and the gains of norms."""
+        return self._matrix_parameters(1 if self.experts is None else self.experts.count)
+
+    @property
+    def active_parameters(self) -> int:
+        """Those of them that a token meets: of the experts only the chosen."""
+        return self._matrix_parameters(1 if self.experts is None else self.experts.chosen)
+
+    def _matrix_parameters(self, experts: int) -> int:
         attention = 2 * self.width * self.head_width * (self.heads + self.kv_heads)
-        return self.layers * (attention + 3 * self.width * self.hidden)
+        beside = 0 if self.experts is None else self.experts.count + 3 * self.experts.shared  # router, shared expert
+        return self.layers * (attention + self.width * (experts * 3 * self.hidden + beside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +292,17 @@ def recipe(
 
 
 def flat(config: Any) -> dict[str, int | str]:
-    """Return the fields of nested dataclasses under dotted names, decimals as their shortest exact strings."""
+    """Return the fields of nested dataclasses under dotted names, decimals as their shortest exact strings.
+
+    What is None is left out: a field that a later version adds, None by default, changes no earlier configuration.
+    """
     result: dict[str, int | str] = {}
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if dataclasses.is_dataclass(value):
             result |= {f"{field.name}.{name}": item for name, item in flat(value).items()}
         else:
-            result[field.name] = repr(value) if isinstance(value, float) else value
+            result |= {} if value is None else {field.name: repr(value) if isinstance(value, float) else value}
     return result
 
 

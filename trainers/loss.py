@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from trainers.chunked import normaliser_and_target
 from trainers.experts import Routing
 from trainers.model import Model
 
@@ -48,8 +49,14 @@ class Sums(NamedTuple):
 
 def model_loss(model: Model, bias: Float[Array, "layer expert"], batch: Inputs) -> Sums:
     """Return the sums of `model` on a batch; `bias` is the routers' (of no expert for a model without them)."""
-    logits, routing = model(batch.tokens, batch.segments, batch.positions, bias)
-    return next_token_loss(logits, batch.tokens, batch.segments, batch.loss_mask)._replace(routing=routing)
+    x, routing = model.stream(batch.tokens, batch.segments, batch.positions, bias)
+    if model.vocabulary_chunk is None:
+        sums = next_token_loss(model.logits(x), batch.tokens, batch.segments, batch.loss_mask)
+    else:
+        words = model.embedding if model.head is None else model.head.T
+        found = normaliser_and_target(x, words, jnp.roll(batch.tokens, -1, axis=1), model.vocabulary_chunk)
+        sums = _sums(*found, counted(batch.segments, batch.loss_mask))
+    return sums._replace(routing=routing)
 
 
 def next_token_loss(
@@ -59,12 +66,20 @@ def next_token_loss(
     loss_mask: Bool[Array, "batch position"],
 ) -> Sums:
     """Return the sums of the loss over the batch, without routing."""
-    counts = counted(segments, loss_mask)
     targets = jnp.roll(tokens, -1, axis=1)  # the last column is not counted
     normaliser = jax.nn.logsumexp(logits, axis=-1)
-    chosen = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
+    target = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
+    return _sums(normaliser, target, counted(segments, loss_mask))
+
+
+def _sums(
+    normaliser: Float[Array, "batch position"],
+    target: Float[Array, "batch position"],
+    counts: Bool[Array, "batch position"],
+) -> Sums:
+    """Return the sums over the positions that count, from log Σ exp(logits) and the logit of the next token."""
     return Sums(
-        jnp.sum(jnp.where(counts, normaliser - chosen, 0.0)),
+        jnp.sum(jnp.where(counts, normaliser - target, 0.0)),
         jnp.sum(jnp.where(counts, normaliser**2, 0.0)),
         jnp.sum(counts, dtype=jnp.int32),
     )

@@ -1,16 +1,18 @@
 # ruff: noqa: F722
-"""The model: a Llama-like transformer (Touvron et al. 2023) in Equinox, every array with named axes.
+"""The model: a Llama-like transformer (Touvron et al. 2023), dense or with experts, every array with named axes.
 
-Axes: batch, position (in the sequence), embed, heads, kv_heads, head (within one head), hidden, vocabulary; the
-arrays of `Model.blocks` have `layer` before their own axes, and the layers run as one scan over it. The names are
+Axes: batch, position (in the sequence), embed, heads, kv_heads, head (within one head), hidden, expert, vocabulary;
+the arrays of `Model.blocks` have `layer` before their own axes, and the layers run as one scan over it. The names are
 checked at run time in the tests.
 
 Invariants: a token sees itself and earlier tokens of its own segment, nothing else, so documents packed into one
-sequence give what they give apart; all arithmetic is float32. Cost: 6 FLOPs per matrix parameter and trained token,
-plus attention; memory for scores is batch · heads · position² floats per layer.
+sequence give what they give apart; norms, rotations, softmax and logits are float32, products of the type of the
+parameters. Cost: 6 FLOPs per matrix parameter that a token meets, plus attention.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -19,88 +21,12 @@ import numpy as np
 from blake3 import blake3
 from jaxtyping import Array, Bool, Float, Int
 
+from trainers.attention import Attention, Rotation, attention_mask, rotation
+from trainers.axes import rows_apart
 from trainers.config import ModelConfig
-from trainers.experts import Routing
+from trainers.experts import Experts, Routing
+from trainers.layers import HeadNorm, RMSNorm, SwiGLU, wide
 from transforms.outcome import canonical_json
-
-
-class RMSNorm(eqx.Module):
-    """Root-mean-square normalisation over the embed axis (Zhang and Sennrich 2019) with a learned gain."""
-
-    gain: Float[Array, "*layer embed"]
-    epsilon: float = eqx.field(static=True)
-
-    def __call__(self, x: Float[Array, "batch position embed"]) -> Float[Array, "batch position embed"]:
-        """Return `x` divided by its root mean square, times the gain."""
-        return x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + self.epsilon) * self.gain
-
-
-class Rotation(eqx.Module):
-    """Rotary positions (Su et al. 2021), halves paired: dimension i turns with dimension i + head / 2."""
-
-    cos: Float[Array, "batch position half"]
-    sin: Float[Array, "batch position half"]
-
-    def __call__(self, x: Float[Array, "batch position heads head"]) -> Float[Array, "batch position heads head"]:
-        """Return `x` with each pair of dimensions turned by its position's angle."""
-        first, second = jnp.split(x, 2, axis=-1)
-        cos, sin = self.cos[:, :, None], self.sin[:, :, None]
-        return jnp.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
-
-
-def rotation(positions: Int[Array, "batch position"], head_width: int, base: float) -> Rotation:
-    """Return the rotation of `positions`: pair i of a head turns by position · base^(-2i / head_width)."""
-    frequencies = base ** (-jnp.arange(0, head_width, 2, dtype=jnp.float32) / head_width)
-    angles = positions[..., None].astype(jnp.float32) * frequencies
-    return Rotation(jnp.cos(angles), jnp.sin(angles))
-
-
-def attention_mask(segments: Int[Array, "batch position"]) -> Bool[Array, "batch position position"]:
-    """Return which position (second axis) sees which (third): not later, and of the same segment."""
-    order = jnp.arange(segments.shape[1])
-    return (order[:, None] >= order[None, :]) & (segments[:, :, None] == segments[:, None, :])
-
-
-class Attention(eqx.Module):
-    """Grouped-query attention (Ainslie et al. 2023): consecutive query heads share a key and value head."""
-
-    query: Float[Array, "*layer embed heads head"]
-    key: Float[Array, "*layer embed kv_heads head"]
-    value: Float[Array, "*layer embed kv_heads head"]
-    output: Float[Array, "*layer heads head embed"]
-
-    def __call__(
-        self,
-        x: Float[Array, "batch position embed"],
-        turn: Rotation,
-        mask: Bool[Array, "batch position position"],
-    ) -> Float[Array, "batch position embed"]:
-        """Return what each position gathers from those that it sees."""
-        batch, position, _ = x.shape
-        (_, heads, head), kv_heads = self.query.shape, self.key.shape[-2]
-        q = turn(jnp.einsum("bpe,enh->bpnh", x, self.query)) * head**-0.5
-        k = turn(jnp.einsum("bpe,ekh->bpkh", x, self.key))
-        v = jnp.einsum("bpe,ekh->bpkh", x, self.value)
-        # The queries that share a key head stand below each other: one large product each, not many small ones.
-        stacked = q.reshape(batch, position, kv_heads, -1, head).transpose(0, 2, 3, 1, 4)
-        scores = stacked.reshape(batch, kv_heads, -1, head) @ k.transpose(0, 2, 3, 1)
-        scores = scores.reshape(batch, kv_heads, -1, position, position)
-        weights = jax.nn.softmax(jnp.where(mask[:, None, None], scores, -jnp.inf), axis=-1)
-        gathered = weights.reshape(batch, kv_heads, -1, position) @ v.transpose(0, 2, 1, 3)
-        gathered = gathered.reshape(batch, kv_heads, -1, position, head).transpose(0, 3, 1, 2, 4)
-        return jnp.einsum("bpnh,nhe->bpe", gathered.reshape(batch, position, heads, head), self.output)
-
-
-class SwiGLU(eqx.Module):
-    """The gated feed-forward: down(silu(gate(x)) · up(x)) (Shazeer 2020)."""
-
-    gate: Float[Array, "*layer embed hidden"]
-    up: Float[Array, "*layer embed hidden"]
-    down: Float[Array, "*layer hidden embed"]
-
-    def __call__(self, x: Float[Array, "batch position embed"]) -> Float[Array, "batch position embed"]:
-        """Return the feed-forward of each position."""
-        return (jax.nn.silu(x @ self.gate) * (x @ self.up)) @ self.down
 
 
 class Block(eqx.Module):
@@ -109,7 +35,7 @@ class Block(eqx.Module):
     attention_norm: RMSNorm
     attention: Attention
     feed_forward_norm: RMSNorm
-    feed_forward: SwiGLU
+    feed_forward: SwiGLU | Experts
 
     def __call__(
         self,
@@ -117,10 +43,15 @@ class Block(eqx.Module):
         turn: Rotation,
         mask: Bool[Array, "batch position position"],
         bias: Float[Array, " expert"],
+        real: Bool[Array, "batch position"],
     ) -> tuple[Float[Array, "batch position embed"], Routing | None]:
         """Return the stream after this layer, and where its tokens were routed."""
         x = x + self.attention(self.attention_norm(x), turn, mask)
-        return x + self.feed_forward(self.feed_forward_norm(x)), None
+        normal = self.feed_forward_norm(x)
+        if isinstance(self.feed_forward, SwiGLU):
+            return x + self.feed_forward(normal), None
+        y, routing = self.feed_forward(normal, bias, real)
+        return x + y, routing
 
 
 class Model(eqx.Module):
@@ -131,6 +62,7 @@ class Model(eqx.Module):
     norm: RMSNorm
     head: Float[Array, "embed vocabulary"] | None
     rope_base: float = eqx.field(static=True)
+    vocabulary_chunk: int | None = eqx.field(static=True, default=None)
 
     def __call__(
         self,
@@ -138,20 +70,35 @@ class Model(eqx.Module):
         segments: Int[Array, "batch position"],
         positions: Int[Array, "batch position"],
         bias: Float[Array, "layer expert"],
-    ) -> tuple[Float[Array, "batch position vocabulary"], Routing | None]:
-        """Return the logits of the token after each position, and where tokens were routed with `bias`."""
+    ) -> Float[Array, "batch position vocabulary"]:
+        """Return the logits of the token after each position; the routers choose experts with `bias`."""
+        return self.logits(self.stream(tokens, segments, positions, bias)[0])
+
+    def stream(
+        self,
+        tokens: Int[Array, "batch position"],
+        segments: Int[Array, "batch position"],
+        positions: Int[Array, "batch position"],
+        bias: Float[Array, "layer expert"],
+    ) -> tuple[Float[Array, "batch position embed"], Routing | None]:
+        """Return the normalised stream after the last layer, and where tokens were routed (padding: segment ≤ 0)."""
         turn = rotation(positions, self.blocks.attention.query.shape[-1], self.rope_base)
-        mask = attention_mask(segments)
+        mask, real = attention_mask(segments), segments > 0
 
         def layer(
             x: Float[Array, "batch position embed"], part: tuple[Block, Float[Array, " expert"]]
         ) -> tuple[Float[Array, "batch position embed"], Routing | None]:
             block, block_bias = part
-            return block(x, turn, mask, block_bias)
+            x, routing = block(x, turn, mask, block_bias, real)
+            return rows_apart(x), routing
 
-        x, routing = jax.lax.scan(layer, self.embedding[tokens], (self.blocks, bias))
-        x = self.norm(x)
-        return x @ self.embedding.T if self.head is None else x @ self.head, routing
+        x, routing = jax.lax.scan(layer, rows_apart(self.embedding[tokens]), (self.blocks, bias))
+        return self.norm(x), routing
+
+    def logits(self, x: Float[Array, "batch position embed"]) -> Float[Array, "batch position vocabulary"]:
+        """Return the logits at each position of the normalised stream."""
+        head = self.embedding.T if self.head is None else self.head
+        return jnp.matmul(x, head, preferred_element_type=wide(x))
 
 
 def init_model(config: ModelConfig, seed: int) -> Model:
@@ -169,7 +116,11 @@ def init_model(config: ModelConfig, seed: int) -> Model:
     def norm(*stack: int) -> RMSNorm:
         return RMSNorm(jnp.ones((*stack, width), jnp.float32), config.norm_epsilon)
 
-    layers, width, hidden, head = config.layers, config.width, config.hidden, config.head_width
+    def head_norm() -> HeadNorm | None:
+        gain = jnp.ones((layers, head), jnp.float32)
+        return None if config.qk_norm is None else HeadNorm(gain, config.norm_epsilon)
+
+    layers, width, head = config.layers, config.width, config.head_width
     blocks = Block(
         norm(layers),
         Attention(
@@ -177,13 +128,11 @@ def init_model(config: ModelConfig, seed: int) -> Model:
             matrix("key", (layers, width, config.kv_heads, head), width),
             matrix("value", (layers, width, config.kv_heads, head), width),
             matrix("output", (layers, config.heads, head, width), width * 2 * layers),
+            head_norm(),
+            head_norm(),
         ),
         norm(layers),
-        SwiGLU(
-            matrix("gate", (layers, width, hidden), width),
-            matrix("up", (layers, width, hidden), width),
-            matrix("down", (layers, hidden, width), hidden * 2 * layers),
-        ),
+        _init_feed_forward(config, matrix),
     )
     return Model(
         matrix("embedding", (config.vocabulary, width), width),
@@ -191,12 +140,40 @@ def init_model(config: ModelConfig, seed: int) -> Model:
         norm(),
         matrix("head", (width, config.vocabulary), width) if config.head == "own" else None,
         config.rope_base,
+        config.vocabulary_chunk,
+    )
+
+
+def _init_feed_forward(config: ModelConfig, matrix: Callable[[str, tuple[int, ...], int], Array]) -> SwiGLU | Experts:
+    """Return the feed-forward of all layers from random matrices: (name, shape, inputs) to array."""
+    stack, width = config.layers, config.width
+
+    def swiglu(prefix: str, hidden: int, *between: int) -> SwiGLU:
+        return SwiGLU(
+            matrix(f"{prefix}gate", (stack, *between, width, hidden), width),
+            matrix(f"{prefix}up", (stack, *between, width, hidden), width),
+            matrix(f"{prefix}down", (stack, *between, hidden, width), hidden * 2 * stack),
+        )
+
+    if (experts := config.experts) is None:
+        return swiglu("", config.hidden)
+    each = swiglu("", config.hidden, experts.count)
+    return Experts(
+        matrix("router", (stack, width, experts.count), width),
+        each.gate,
+        each.up,
+        each.down,
+        swiglu("shared ", experts.shared) if experts.shared else None,
+        experts.chosen,
+        experts.gate,
+        experts.balance,
+        experts.capacity,
     )
 
 
 def init_bias(config: ModelConfig) -> Float[Array, "layer expert"]:
     """Return the routers' first bias: zeros, of no expert for a model without them. It is no parameter."""
-    return jnp.zeros((config.layers, 0), jnp.float32)
+    return jnp.zeros((config.layers, 0 if config.experts is None else config.experts.count), jnp.float32)
 
 
 def _stream(seed: int, name: str) -> np.random.Generator:

@@ -33,7 +33,7 @@ def flop_per_token(model: ModelConfig, length: int) -> int:
     token meets, embedding look-up excluded, logits included, and 6 · layers · width · length for attention, whose
     causal half is counted.
     """
-    weights = model.matrix_parameters + model.vocabulary * model.width
+    weights = model.active_parameters + model.vocabulary * model.width
     return 6 * weights + 6 * model.layers * model.width * length
 
 
