@@ -30,11 +30,11 @@ PUBLISHED_TARGET: Final = 2.611e24
 LADDERS: Final = 200
 WIDTHS: Final = (64, 128, 192)
 TARGET: Final = 256
-CHARACTERS: Final = 1_000_000
+CHARACTERS: Final = 1_500_000
 VOCABULARY: Final = 512
 LENGTH: Final = 32
-BATCH: Final = 4
-STEPS: Final = 1_500
+BATCH: Final = 8
+STEPS: Final = 2_500
 SEEDS: Final = (3, 3, 2)
 
 Size = Literal["small", "full"]

@@ -46,7 +46,7 @@ _COMPARE: Final[Mapping[str, Callable[[float, float], bool]]] = {
 METRICS: Final = ("loss", "training", "gradient_norm", "spikes", "repeated")
 
 
-class DeclarationError(ValueError):
+class DeclarationError(ConfigurationError):
     """A declaration that cannot be made any more, or was changed."""
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from curate.configuration import ConfigurationError
 from curate.formats import Format, FormatError
 from curate.store import StoreError, check_self_digest, json_line, self_digested
 from trainers.config import differences
@@ -31,7 +32,7 @@ STRETCHES: Final = 20
 PLACES: Final = 6
 
 
-class ForecastError(ValueError):
+class ForecastError(ConfigurationError):
     """A file that is no forecast, or not the one that was written."""
 
 

@@ -129,7 +129,7 @@ def test_run_otherwise_than_declared_is_told_and_its_forecast_void(known, tmp_pa
 
 def test_metrics_of_conditions_come_from_the_log(known):
     log = a_log(known[0])
-    jump = {**log.train[30], "loss": log.train[30]["loss"] + 0.6, "gradient_norm": 7.0}
+    jump = {**log.train[30], "loss": log.train[30]["loss"] + 3.0, "gradient_norm": 7.0}
     found = measured(dataclasses.replace(log, train=(*log.train[:30], jump, *log.train[31:]), repeated=2))
     assert (found["spikes"], found["repeated"]) == (1, 2)
     assert found["loss[code]"] == pytest.approx(found["loss[books]"] + 0.1)
