@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curate.configuration import ConfigurationError
-from tests.trainers.synthetic import SHAPE, VOCABULARY, MarkovLoader
-from trainers.batches import checked, pack
+from tests.trainers.synthetic import SHAPE, VOCABULARY, MarkovLoader, sequences
+from trainers.batches import checked, pack, read_update, tokens_before
 
 
 @given(st.lists(st.integers(0, 20), max_size=12), st.integers(1, 3), st.integers(2, 9))
@@ -57,3 +57,28 @@ def test_batch_of_another_shape_is_refused_by_the_name_of_the_array():
         checked(batch, VOCABULARY, (4, 17))
     with pytest.raises(ConfigurationError, match="segments"):
         checked(replace(batch, segments=batch.segments[:, 1:]), VOCABULARY)
+
+
+class Updates:
+    """A loader whose updates have given shapes, as those of a plan with phases of their own."""
+
+    def __init__(self, *shapes):
+        self.shapes = shapes
+
+    def batch(self, step):
+        raise AssertionError(f"asked for the batch of step {step}, not for an update")
+
+    def update(self, number):
+        return sequences(np.zeros(self.shapes[number], np.int32))
+
+    def tokens_before(self, number):
+        return sum(rows * length for rows, length in self.shapes[:number])
+
+
+def test_update_of_a_scheduled_loader_has_a_multiple_of_a_step_in_rows_that_divide_its_length():
+    loader = Updates((4, 16), (8, 16), (16, 8), (4, 8), (4, 24), (6, 16))
+    assert [read_update(loader, number, 32, (4, 16)).tokens.shape for number in range(3)] == [(4, 16), (8, 16), (16, 8)]
+    assert tokens_before(loader, 3, (4, 16)) == 64 * 5
+    for number in (3, 4, 5):
+        with pytest.raises(ConfigurationError, match=r"expects \(4, 16\)"):
+            read_update(loader, number, 32, (4, 16))
