@@ -2,16 +2,18 @@
 
     {"kind":"start","step":0,"plan":…,"config":…,"environment":…,"changed":[],"parent":null,"flop_per_token":…,
      "timing":{"time":…,"host":…,"peak_flops":…,"peak":"measured"}}
-    {"kind":"train","step":17,"loss":…,"tokens":…,"predicted":…,"learning_rate":…,"gradient_norm":…,"timing":{…}}
+    {"kind":"train","step":17,"loss":…,"tokens":…,"predicted":…,"learning_rate":…,"gradient_norm":…,"parameter_norm":…,
+     "experts":{"load":[[…],…],"overflowed":[[…],…],"entropy":[…],"max_violation":[…],"bias_norm":…},"timing":{…}}
     {"kind":"validation","step":100,"source":"books","loss":…,"predicted":…,"bits_per_byte":…,"timing":{…}}
     {"kind":"checkpoint","step":100,"state":…,"timing":{…}}
     {"kind":"stop","step":100,"timing":{"time":…,"reason":"finished"}}
 
 The step of a "train" line is that of its batch, its loss the one before the update, `tokens` all tokens up to and
-with this batch; the other kinds count the updates made. A start that no stop precedes followed a kill. Everything of
-the clock and the host lies under `timing`: without it, and with repeated steps taken once, the log of a killed and
-resumed run equals that of an undisturbed one. Lines are appended and never changed; a killed run may leave a part of a
-line, which the next start cuts off.
+with this batch; `experts`, of a model that has them, tells by layer (and expert) how the batch was spread over them
+(`trainers.balance.Balanced`). The other kinds count the updates made. A start that no stop precedes followed a kill.
+Everything of the clock and the host lies under `timing`: without it, and with repeated steps taken once, the log of a
+killed and resumed run equals that of an undisturbed one. Lines are appended and never changed; a killed run may leave a
+part of a line, which the next start cuts off.
 """
 
 from __future__ import annotations

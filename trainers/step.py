@@ -19,12 +19,13 @@ from typing import Any, Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax.sharding import AbstractMesh, Mesh, NamedSharding
 from jaxtyping import Array, Float, Int
 
 from trainers.axes import spec
-from trainers.balance import next_bias
+from trainers.balance import Balanced, balanced, next_bias
 from trainers.batches import Sequences
 from trainers.config import Compute, Config
 from trainers.loss import Inputs, Sums, counted, model_loss
@@ -39,12 +40,17 @@ EXACT: Final = ("gain", "router")
 
 
 class Metrics(NamedTuple):
-    """What a step tells: the mean loss before its update (nats per predicted token), and how the update was made."""
+    """What a step tells: the mean loss before its update (nats per predicted token), and how the update was made.
+
+    `parameter_norm` is that of the model before the update, without the routers' bias; `experts` is None without them.
+    """
 
     loss: Float[Array, ""]
     predicted: Int[Array, ""]
     gradient_norm: Float[Array, ""]
+    parameter_norm: Float[Array, ""]
     learning_rate: Float[Array, ""]
+    experts: Balanced | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,9 @@ class Measured:
     loss: float
     predicted: int
     gradient_norm: float
+    parameter_norm: float
     learning_rate: float
+    experts: dict[str, Any] | None
 
 
 Step = Callable[[State, Inputs], tuple[State, Metrics]]
@@ -88,8 +96,14 @@ def on_mesh(state: State, mesh: Mesh) -> State:
 
 def on_host(metrics: Metrics) -> Measured:
     """Return `metrics` as numbers, once the step is done."""
+    experts = metrics.experts
     return Measured(
-        float(metrics.loss), int(metrics.predicted), float(metrics.gradient_norm), float(metrics.learning_rate)
+        loss=float(metrics.loss),
+        predicted=int(metrics.predicted),
+        gradient_norm=float(metrics.gradient_norm),
+        parameter_norm=float(metrics.parameter_norm),
+        learning_rate=float(metrics.learning_rate),
+        experts=None if experts is None else {name: np.asarray(a).tolist() for name, a in experts._asdict().items()},
     )
 
 
@@ -107,7 +121,9 @@ def _compiled(config: Config, mesh: Mesh | AbstractMesh | None) -> Step:
             sums.cross_entropy / jnp.maximum(sums.predicted, 1),
             sums.predicted,
             optax.tree.norm(gradients),
+            optax.tree.norm(state.model),
             rate(state.updates),
+            balanced(sums.routing, state.bias),
         )
         model = optax.apply_updates(state.model, updates)
         average = _averaged(config.ema, state, model)

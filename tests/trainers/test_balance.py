@@ -8,11 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curate.configuration import ConfigurationError
-from tests.trainers.synthetic import MODEL
+from tests.trainers.synthetic import MODEL, MarkovLoader, held_out, tiny
+from tests.trainers.training import run
 from trainers.balance import balanced, next_bias
 from trainers.config import ExpertsConfig, flat
 from trainers.experts import Experts, Routing
+from trainers.log import read_log
+from trainers.model import init_bias, init_model
 from trainers.quantiles import BINS, bin_of, exceeded_by, histogram
+from trainers.state import arrays, digest
+from trainers.train import fit
+from trainers.validation import evaluate
 
 COUNT, CHOSEN = 8, 2
 
@@ -137,3 +143,26 @@ def test_flat_names_what_experts_are_and_leaves_out_what_is_none():
     assert fields["experts.rate"] == "0.5"
     assert "experts.capacity" not in fields
     assert not {name for name in flat(MODEL) if name.startswith(("experts", "qk_norm", "vocabulary_chunk"))}
+
+
+def test_run_with_experts_logs_their_load_and_goes_on_with_the_bias_where_it_stopped(tmp_path):
+    given = replace(tiny(10), model=replace(MODEL, layers=1, experts=ExpertsConfig(4, 2)))
+    run(tmp_path, config=given, steps=4)
+    trained = run(tmp_path, config=given)
+    assert digest(fit(MarkovLoader(), given)) == trained.digest
+    lines = [line["experts"] for line in read_log(tmp_path).train]
+    assert [sum(line["load"][0]) for line in lines] == [64 * 2] * 10
+    assert (lines[0]["bias_norm"], lines[0]["overflowed"]) == (0, [[0] * 4])
+    assert lines[-1]["bias_norm"] > 0
+    assert "bias" in arrays(trained.state)
+    assert trained.state.bias.shape == (1, 4)
+    for line in lines:
+        assert line["max_violation"][0] == pytest.approx(max(line["load"][0]) / 32 - 1)
+
+
+def test_evaluation_uses_the_bias_and_does_not_change_it():
+    given = replace(MODEL, layers=1, experts=ExpertsConfig(4, 2))
+    model, bias = init_model(given, 0), jnp.array([[5.0, 0, 0, -5]])
+    plain, steered = (evaluate(model, each, held_out(1)).loss for each in (init_bias(given), bias))
+    assert plain != steered
+    np.testing.assert_array_equal(bias, [[5, 0, 0, -5]])
