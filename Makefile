@@ -7,11 +7,12 @@ STORE ?= demo-store
 RUN ?= demo-run
 STEPS ?= 200
 RUNNER ?= ray
+API ?= build/api
 # The first interpreter from 3.11 to 3.13 that runs.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: setup demo test lint kernels versions lock clean
+.PHONY: setup demo test lint kernels versions lock docs wheel clean
 
 setup: $(VENV)/.installed
 
@@ -49,6 +50,14 @@ versions:
 lock:
 	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes --no-emit-index-url --no-header \
 		pyproject.toml -o requirements.lock
+
+# The reference of commands into docs/cli.md, that of the library into API.
+docs: setup
+	$(VENV)/bin/python -m docs.cli_reference
+	$(VENV)/bin/python -m docs.api_reference $(API)
+
+wheel: setup
+	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist .
 
 clean:
 	rm -rf $(VENV) .venv-* $(DATA) $(STORE) $(RUN)

@@ -118,3 +118,23 @@ def test_formats_page_names_every_field_of_receipts_manifests_and_statistics(tmp
             names |= {name for source in step["sources"].values() for name in source}
     for name in names:
         assert re.search(rf"\b{name}\b", text), name
+
+
+QUICK = ROOT / "docs" / "quickstart.md"
+NOT_HERE = ("train ",)  # its tests are tests/trainers
+
+
+def test_commands_of_the_quickstart_run_as_they_are_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_input, first = blocks(QUICK)
+    exec(compile(make_input, "make_input.py", "exec"), {"__name__": "made"})
+    (tmp_path / "first.py").write_text(first, "utf-8")
+    given = re.findall(r"^```sh\n(.*?)^```", QUICK.read_text("utf-8"), re.M | re.S)
+    commands = [line.removeprefix("curate ") for block in given for line in block.splitlines()]
+    ran = [command for command in commands if not command.startswith(NOT_HERE) and "--run " not in command]
+    assert len(ran) > 9
+    for command in ran:
+        assert main(command.split()) == 0, command
+    printed = capsys.readouterr().out
+    assert "documents: 240 documents" in printed and "replayed: the same text" in printed
+    assert (tmp_path / "store" / "report.html").exists() and list((tmp_path / "texts").iterdir())

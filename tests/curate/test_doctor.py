@@ -60,10 +60,12 @@ def test_package_that_overwrites_fasttext_is_a_problem(monkeypatch):
     assert found.state == "problem" and "pip uninstall fasttext-predict" in found.remedy
 
 
-def test_extra_that_is_there_in_part_is_a_warning_and_an_absent_one_is_not(monkeypatch):
-    needs = ["numpy>=1; extra == 'half'", "no-such-a; extra == 'half'", "no-such-b; extra == 'away'"]
+def test_extra_in_versions_that_do_not_fit_is_a_warning_and_an_absent_one_is_not(monkeypatch):
+    needs = ["numpy<1; extra == 'old'", "numpy>=1; extra == 'away'", "no-such; extra == 'away'", "numpy; extra == 'in'"]
     monkeypatch.setattr(packages, "requires", lambda name: needs)
-    assert states(packages.look_at_extras()) == {"extra half": "warning", "extras": "ok"}
+    old, extras = packages.look_at_extras()
+    assert (old.name, old.state) == ("extra old", "warning")
+    assert extras.said == "installed: in; not: away"
 
 
 def test_lock_with_another_version_is_a_warning_that_names_it(tmp_path):
