@@ -21,6 +21,10 @@ DEEPEST: Final = 3
 """Folders below the one given in which runs are looked for: a ladder's rungs lie two deep."""
 
 
+_OF_STORES: Final = ("shards", "caches", "quarantine")
+"""Folders of a store that hold many folders and no runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListedRun:
     """A run as an index shows it.
@@ -65,7 +69,8 @@ def _folders(place: Path, depth: int) -> Iterator[Path]:
         yield place
     elif depth:
         for below in sorted(place.iterdir()):
-            if below.is_dir() and not below.is_symlink() and not below.name.startswith("."):
+            hidden = below.name.startswith(".") or below.name in _OF_STORES
+            if below.is_dir() and not below.is_symlink() and not hidden:
                 yield from _folders(below, depth - 1)
 
 

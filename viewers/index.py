@@ -1,8 +1,9 @@
 """A front page over many results: their names, digests, sizes and failed checks, and the runs that did not finish.
 
-Read from the `report.json` of a store where that shows the result, else from its manifests and statistics. Invariants:
-as on a report, every text is escaped, nothing is loaded, no script runs; the only links lead to report pages, relative
-to where the page stands. The same stores give the same bytes. What cannot be read is listed with the reason.
+Training runs in the places stand on it, too: what each came to, failures first (`viewers.run_index`). Results are read
+from the `report.json` of a store where that shows the result, else from its manifests and statistics. Invariants: as on
+a report, every text is escaped, nothing is loaded, no script runs; the only links lead to report pages, relative to
+where the page stands. The same stores give the same bytes. What cannot be read is listed with the reason.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from curate.running.journal import finished_recipes, runs_in
 from curate.store import MissingError, Store, StoreError
 from curate.upkeep.status import RunStatus, status_of
 from mixtures.errors import PlanError
+from trainers.listing import ListedRun, list_runs
 from viewers.checks import check_report
 from viewers.finder import said
 from viewers.frame import document, write_whole
@@ -30,6 +32,7 @@ from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
 from viewers.report_data import FILE, about, failed_checks, read_report_json
+from viewers.run_index import runs_panel
 from viewers.scripts import script
 from viewers.tables import Mark, code, left_out, table
 from viewers.visible import shortened
@@ -52,12 +55,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """What lies at one place: results, last finished first, runs that did not finish, and what cannot be read."""
+    """What lies at one place: results, last finished first, runs that did not finish, what cannot be read, training."""
 
     place: str
     entries: tuple[Entry, ...] = ()
     unfinished: tuple[RunStatus, ...] = ()
     unreadable: tuple[tuple[str, str], ...] = ()
+    training: tuple[ListedRun, ...] = ()
 
 
 def write_index(places: Sequence[Store], path: Path) -> list[Shelf]:
@@ -79,11 +83,12 @@ def shelf_of(store: Store, folder: Path) -> Shelf:
         ConfigurationError: nothing does: neither a result nor a run nor a `report.json`.
     """
     place = str(store) if store.is_remote else os.path.relpath(store.root.resolve(), folder.resolve())
+    training = () if store.is_remote else tuple(list_runs(store.root))
     written, problem = _written(store)
     try:
         folders = _folders(store)
     except (StoreError, FormatError) as error:  # a manifest that nobody can read says nothing of the others
-        return Shelf(place, (), (), (("store", str(error)),))
+        return Shelf(place, (), (), (("store", str(error)),), training)
     runs = tuple(run for name in runs_in(store) if (run := status_of(store, name, now=0)).state != "finished")
     entries, unreadable = [], [(FILE, problem)] if problem else []
     for result in folders:
@@ -95,9 +100,9 @@ def shelf_of(store: Store, folder: Path) -> Shelf:
             entries.append(Entry(place, result, data, _page(store) if data is written else None))
     if not folders and written is not None:
         entries.append(Entry(place, "", written, _page(store)))
-    if not (entries or runs or unreadable):
+    if not (entries or runs or unreadable or training):
         raise ConfigurationError(f"{store} holds no result, no run and no {FILE}: give stores or folders with reports")
-    return Shelf(place, tuple(entries), runs, tuple(unreadable))
+    return Shelf(place, tuple(entries), runs, tuple(unreadable), training)
 
 
 def _written(store: Store) -> tuple[Mapping[str, Any] | None, str]:
@@ -129,7 +134,8 @@ def _page(store: Store) -> Path | None:
 
 def render_index(shelves: Sequence[Shelf], folder: Path) -> str:
     """Return the front page, to stand in `folder`."""
-    panels = [_results(shelves, folder), _unfinished(shelves), _unreadable(shelves)]
+    trained = runs_panel({shelf.place: shelf.training for shelf in shelves})
+    panels = [_results(shelves, folder), trained, _unfinished(shelves), _unreadable(shelves)]
     shown = [panel.markup() for panel in panels if panel is not None]
     number = sum(len(shelf.entries) for shelf in shelves)
     header = element(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 from mixtures.plan import Component, Plan, Segment
 from mixtures.sequences import Chunks
 from trainers.config import flat
 from trainers.forecast import Forecast
-from trainers.ladder import Ladder, forecast, plan_ladder
+from trainers.ladder import Ladder, Size, forecast, plan_ladder
 from trainers.log import Log
 
 WIDTHS = (64, 128, 192)
 
 
-def a_plan(steps=1000, batch=4, length=16, seed=3):
+def a_plan(steps: int = 1000, batch: int = 4, length: int = 16, seed: int = 3) -> Plan:
     """Return a plan of two phases over two components that are larger than what it draws."""
     half = steps * batch // 2
     segments = [
@@ -26,12 +27,18 @@ def a_plan(steps=1000, batch=4, length=16, seed=3):
     return Plan(seed, batch, Chunks(length), "t" * 64, 64, 0, components, tuple(segments))
 
 
-def a_ladder(steps=1000):
+def a_ladder(steps: int = 1000) -> Ladder:
     """Return the ladder of the plan with the width 256 as its target."""
     return plan_ladder(a_plan(steps), WIDTHS, 256)
 
 
-def a_log(size, offset=0.0, stop=None, reason="finished", sources=("books", "code")):
+def a_log(
+    size: Size,
+    offset: float = 0.0,
+    stop: int | None = None,
+    reason: str | None = "finished",
+    sources: tuple[str, ...] = ("books", "code"),
+) -> Log:
     """Return the log of a run of `size` whose losses follow a law of compute and of progress, up to step `stop`."""
     steps = size.config.steps
     done = steps if stop is None else stop
@@ -50,7 +57,7 @@ def a_log(size, offset=0.0, stop=None, reason="finished", sources=("books", "cod
     return Log((start,), tuple(stops), tuple(train), tuple(validation), (), 0, ())
 
 
-def seeded(log, seed):
+def seeded(log: Log, seed: int) -> Log:
     """Return `log` as that of another seed."""
     return replace(log, starts=({**log.starts[0], "config": {**log.starts[0]["config"], "seed": seed}},))
 
@@ -62,7 +69,7 @@ def made() -> tuple[Ladder, Forecast]:
     return ladder, forecast(ladder, [first, *([a_log(rung)] for rung in ladder.rungs[1:])])
 
 
-def write_log(folder, log):
+def write_log(folder: Path, log: Log) -> Path:
     """Write `log` to `folder` as a run would have."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [*log.starts, *log.train, *log.validation, *log.stops]

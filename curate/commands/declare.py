@@ -1,0 +1,101 @@
+"""`curate declare` and `curate note`: what is expected of a run before it begins, what people note while it goes."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+from dataclasses import replace
+from pathlib import Path
+
+from curate.commands.results import last_result
+from curate.commands.store_options import STORE_HELP, add_store_options, store_of
+from curate.commands.tokens import opened
+
+
+def add_declare(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `declare`."""
+    command.set_defaults(command=declare_run)
+    command.add_argument("store", metavar="DIR", help=f"store with the plan that the run will follow: {STORE_HELP}")
+    add_store_options(command)
+    command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
+    command.add_argument("--run", type=Path, required=True, metavar="RUN", help="folder that curate train will get")
+    command.add_argument("--hypothesis", required=True, metavar="TEXT", help="what the run shall show")
+    command.add_argument("--steps", type=int, metavar="N", help="updates, as for curate train (default: all)")
+    command.add_argument("--width", type=int, default=64, metavar="W", help="width, as for curate train (default: 64)")
+    command.add_argument("--strict", type=int, metavar="SHARDS", help="as for curate train")
+    command.add_argument(
+        "--compute", choices=["float32", "bfloat16"], default="float32", help="as for curate train (default: float32)"
+    )
+    command.add_argument("--forecast", type=Path, metavar="FILE", help="forecast.json of curate ladder")
+    command.add_argument(
+        "--fails-if",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="what would count as failure, as 'loss > 3.1'; repeatable (default: a loss above the forecast's band)",
+    )
+    command.add_argument(
+        "--healthy-if",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="what a healthy run meets, as 'spikes <= 3'; repeatable",
+    )
+
+
+def declare_run(options: argparse.Namespace) -> int:
+    """Write the declaration and print its digest."""
+    from trainers.config import flat, recipe
+    from trainers.declaration import HEALTH, NAME, declare
+
+    store = store_of(options)
+    _, plan, _ = opened(store, options.recipe or last_result(store))
+    steps = min(plan.steps, options.steps or plan.steps)
+    length = plan.sequences.length
+    config = recipe(
+        options.width, steps * plan.batch * length, vocabulary=plan.vocabulary, length=length, batch=plan.batch
+    )
+    config = replace(config, compute=options.compute)
+    if options.strict is not None:
+        config = replace(config, reduction="strict", shards=options.strict)
+    made = declare(
+        options.run,
+        options.hypothesis,
+        plan.digest,
+        flat(config),
+        forecast=options.forecast,
+        health=tuple(options.healthy_if) or HEALTH,
+        failure=tuple(options.fails_if),
+    )
+    for condition in made.failure:
+        print(f"counts as failure: {condition}")
+    for condition in made.health:
+        print(f"healthy: {condition}")
+    print(f"declared {made.digest}")
+    print(options.run / NAME)
+    return 0
+
+
+def add_note(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `note`."""
+    command.set_defaults(command=note)
+    command.add_argument("run", type=Path, metavar="RUN", help="folder of the run")
+    command.add_argument("text", metavar="TEXT", help="what there is to say")
+    command.add_argument("--step", type=int, required=True, metavar="S", help="step that it is about")
+    command.add_argument("--author", metavar="NAME", help="who says it (default: the user's name)")
+
+
+def note(options: argparse.Namespace) -> int:
+    """Append a note to the diary of a run."""
+    from trainers.diary import NAME, write_note
+
+    write_note(options.run, options.step, options.text, options.author or _user())
+    print(options.run / NAME)
+    return 0
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container without a user's name
+        return "unknown"
