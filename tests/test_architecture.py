@@ -15,9 +15,15 @@ MAY_IMPORT = {
 }
 SEES_EVERYTHING = {
     "curate/commands/audit.py",
+    "curate/commands/compare.py",
+    "curate/commands/declare.py",
+    "curate/commands/ladder.py",
+    "curate/commands/publish.py",
     "curate/commands/formats.py",
     "curate/commands/index.py",
+    "curate/commands/models.py",
     "curate/commands/plan_diff.py",
+    "curate/commands/propose.py",
     "curate/commands/report.py",
     "curate/commands/store.py",
     "curate/commands/tokens.py",

@@ -1,13 +1,18 @@
-"""Comparing two mixtures: the same small model, seeds and budget on both, losses on held-out text that neither owns.
+"""Comparing mixtures: the same small models, seeds and budget on all, losses on held-out text that is no one's own.
 
-Only this tells whether a filter helps. Runs are paired: seed s gives both sides the same initial parameters, and each
-side its own order of data. Cost: 2 · seeds runs of the configuration.
+Only this tells whether a filter helps. Runs are paired: seed s gives every mixture the same initial parameters, and
+each mixture an order of data of its own, also one that is compared with itself: what two orders differ by is noise.
+Where several sizes are given, all is done at each: whether the ranking held is the only hint that it may transfer.
+Cost: mixtures · seeds runs of each size.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final, Literal
 
 from curate.configuration import ConfigurationError
 from trainers.batches import Batch, Loader
@@ -19,97 +24,201 @@ from trainers.validation import evaluate_sources
 SeededLoader = Callable[[int], Loader]
 """Gives the loader of a mixture for a seed (of the order of its data)."""
 
-MINIMUM_SEEDS = 3
+MINIMUM_SEEDS: Final = 3
 """With two seeds the interval is so wide (63 standard errors at 1 %) that nothing is ever told apart."""
+
+MEAN: Final = "mean of domains"
+"""The mean of the losses on all domains, each weighing the same: a further comparison where there are several."""
+
+Pairs = Literal["all", "with the first"]
+"""Which mixtures are compared: each with each, or each with the first."""
+
+Losses = Mapping[str, Mapping[str, tuple[float, ...]]]
+"""Mixture → domain → loss by seed, in nats per predicted token."""
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
-    """One held-out domain: the losses of both sides by seed, and the interval of their difference."""
+class Contrast:
+    """Two mixtures on one domain: the interval of their difference, second minus first."""
 
-    name: str
-    first: tuple[float, ...]
-    second: tuple[float, ...]
+    first: str
+    second: str
+    domain: str
     interval: Interval
+
+    @property
+    def said(self) -> str:
+        """What the interval says, in words."""
+        if self.interval.verdict == "not told apart":
+            return "not told apart"
+        return f"{self.first if self.interval.mean > 0 else self.second} is better"
+
+
+@dataclass(frozen=True, slots=True)
+class AtSize:
+    """What was found with one configuration."""
+
+    config: Config
+    seeds: tuple[int, ...]
+    plans: Mapping[str, tuple[str, ...]]
+    """Mixture → digest of its plan by seed."""
+    losses: Losses
+    contrasts: tuple[Contrast, ...]
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """The mixtures by mean loss over domains and seeds, best first."""
+        return tuple(sorted(self.losses, key=lambda name: (self.mean(name), name)))
+
+    def mean(self, mixture: str) -> float:
+        """Return the mean loss of `mixture` over domains and seeds."""
+        by_domain = [math.fsum(values) / len(values) for name, values in self.losses[mixture].items() if name != MEAN]
+        return math.fsum(by_domain) / len(by_domain)
+
+    def __str__(self) -> str:
+        model, tokens = self.config.model, self.config.steps * self.config.batch * self.config.length
+        width = max(len("domain"), *(len(contrast.domain) for contrast in self.contrasts))
+        lines = [f"width {model.width}, {model.layers} layers, {tokens:,} tokens, {len(self.seeds)} paired seeds"]
+        shown = ("", "")
+        for contrast in self.contrasts:
+            if (pair := (contrast.first, contrast.second)) != shown:
+                shown = pair
+                lines.append(f"  {pair[1]} minus {pair[0]}")
+                lines.append(f"    {'domain':{width}}  {'difference':>10}  interval             verdict")
+            it = contrast.interval
+            ends = f"{it.low:+.4f} to {it.high:+.4f}"
+            lines.append(f"    {contrast.domain:{width}}  {it.mean:+10.4f}  {ends}   {contrast.said}")
+        return "\n".join([*lines, f"  ranking: {', '.join(self.ranking)}"])
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What `compare` found. `level` is that of all domains together; printed, it is a table."""
+    """What `compare` found. `level` is that of all comparisons together; printed, it is a table."""
 
-    first: str
-    second: str
-    plans: tuple[tuple[str, str], ...]
-    """Digests of both plans, by seed."""
-    seeds: tuple[int, ...]
+    mixtures: tuple[str, ...]
     level: float
-    domains: tuple[Domain, ...]
+    comparisons: int
+    """How many share the level: pairs · domains (with their mean) · sizes."""
+    sizes: tuple[AtSize, ...]
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the two mixtures differ in at least one domain."""
-        return "different" if any(d.interval.verdict == "different" for d in self.domains) else "not told apart"
+        """Whether any two of the mixtures differ in at least one domain at one size."""
+        found = any(c.interval.verdict == "different" for size in self.sizes for c in size.contrasts)
+        return "different" if found else "not told apart"
+
+    @property
+    def rank_held(self) -> bool | None:
+        """Whether all sizes rank the mixtures alike; None where there is one size."""
+        return None if len(self.sizes) < 2 else len({size.ranking for size in self.sizes}) == 1
+
+    @property
+    def caution(self) -> str:
+        """What the ranking is worth, in words."""
+        may = "A ranking at this scale may not transfer to larger models or more tokens."
+        if self.rank_held is None:
+            return f"{may} It was measured at one size: give two to see whether it holds."
+        held = "is the same" if self.rank_held else "is NOT the same"
+        return f"{may} Here it {held} at {len(self.sizes)} sizes."
 
     def __str__(self) -> str:
-        width = max(len("domain"), *(len(domain.name) for domain in self.domains))
-        lines = [
-            f"{self.second} minus {self.first}, loss on held-out text in nats per token, {len(self.seeds)} paired "
-            f"seeds; intervals of {1 - self.level:.0%} for {len(self.domains)} domains together (Bonferroni)",
-            f"{'domain':{width}}  {'difference':>10}  interval             verdict",
-        ]
-        for domain in self.domains:
-            it = domain.interval
-            lines.append(
-                f"{domain.name:{width}}  {it.mean:+10.4f}  {it.low:+.4f} to {it.high:+.4f}   {_said(self, domain)}"
-            )
-        return "\n".join([*lines, f"verdict: {self.verdict}"])
+        head = (
+            f"loss on held-out text in nats per token; intervals of {1 - self.level:.0%} for {self.comparisons} "
+            "comparisons together (Bonferroni)"
+        )
+        return "\n".join([head, *map(str, self.sizes), f"verdict: {self.verdict}", self.caution])
 
 
 def compare(
     loaders: Mapping[str, SeededLoader],
     validation: Mapping[str, Sequence[Batch]],
-    config: Config,
-    seeds: Sequence[int],
+    config: Config | Sequence[Config],
+    seeds: Sequence[int] | Sequence[Sequence[int]],
     *,
     level: float = 0.01,
+    pairs: Pairs = "all",
 ) -> Comparison:
-    """Train `config` on both mixtures with each seed and return how their losses on `validation` differ.
+    """Train `config` on each mixture with each seed and return how their losses on `validation` differ.
 
     Args:
-        loaders: two mixtures by name, each a function from a seed to its loader.
-        validation: held-out batches by domain, which neither mixture trains on.
-        config: model and budget; its seed is replaced.
-        seeds: at least three, all different.
-        level: the probability, at most, of "different" for two mixtures that do not differ.
+        loaders: mixtures by name, each a function from a seed to its loader.
+        validation: held-out batches by domain, which no mixture trains on.
+        config: model and budget, or several; the seed is replaced.
+        seeds: at least three, all different; or such a list for each of several configurations.
+        level: the probability, at most, of any "different" among mixtures that do not differ.
+        pairs: which mixtures are compared; fewer pairs have narrower intervals.
 
     Raises:
-        ConfigurationError: not two mixtures, no domain, or too few seeds or repeated ones.
+        ConfigurationError: fewer than two mixtures, no domain, or too few seeds or repeated ones.
         TrainingError: a run diverged.
     """
-    if len(loaders) != 2 or not validation:
+    configs = (config,) if isinstance(config, Config) else tuple(config)
+    by_size = [_seeds(given) for given in ([seeds] * len(configs) if not _nested(seeds) else seeds)]
+    if len(loaders) < 2 or not validation or MEAN in validation:
         raise ConfigurationError(f"compare takes two mixtures and some domains, got {[*loaders]}, {[*validation]}")
+    if not configs or len(by_size) != len(configs):
+        raise ConfigurationError(f"compare takes a list of seeds per size, got {len(by_size)} for {len(configs)}")
+    count = comparisons_of(len(loaders), len(validation), len(configs), pairs)
+    sizes = [
+        _at_size(loaders, validation, one, chosen, level / count, pairs)
+        for one, chosen in zip(configs, by_size, strict=True)
+    ]
+    return Comparison(tuple(loaders), level, count, tuple(sizes))
+
+
+def comparisons_of(mixtures: int, domains: int, sizes: int, pairs: Pairs) -> int:
+    """Return how many comparisons share the level."""
+    each = mixtures * (mixtures - 1) // 2 if pairs == "all" else mixtures - 1
+    return each * (domains + (domains > 1)) * sizes
+
+
+def order_seed(seed: int, place: int) -> int:
+    """Return the seed of the order of data of the mixture at `place`: that of the pair for the first, others apart."""
+    return seed + (place << 32)
+
+
+def losses_of(loader: Loader, validation: Mapping[str, Sequence[Batch]], config: Config) -> dict[str, float]:
+    """Train `config` on `loader` and return the loss on each domain, and the mean of all where there are several.
+
+    Raises:
+        TrainingError: the run diverged.
+    """
+    state = fit(loader, config)
+    found = {name: held.loss for name, held in evaluate_sources(state.model, state.bias, validation).items()}
+    return {**found, MEAN: math.fsum(found.values()) / len(found)} if len(found) > 1 else found
+
+
+def _at_size(
+    loaders: Mapping[str, SeededLoader],
+    validation: Mapping[str, Sequence[Batch]],
+    config: Config,
+    seeds: Sequence[int],
+    each: float,
+    pairs: Pairs,
+) -> AtSize:
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in loaders}
+    plans: dict[str, list[str]] = {name: [] for name in loaders}
+    for seed in seeds:
+        for place, (name, make) in enumerate(loaders.items()):
+            loader = make(order_seed(seed, place))
+            plans[name].append(loader.digest)
+            runs[name].append(losses_of(loader, validation, replace(config, seed=seed)))
+    losses = {name: {domain: tuple(run[domain] for run in side) for domain in side[0]} for name, side in runs.items()}
+    made = [pair for pair in combinations(loaders, 2) if pairs == "all" or pair[0] == next(iter(loaders))]
+    contrasts = tuple(
+        Contrast(first, second, domain, interval)
+        for first, second in made
+        for domain, interval in paired_intervals(losses[first], losses[second], each * len(losses[first])).items()
+    )
+    return AtSize(config, tuple(seeds), {name: tuple(found) for name, found in plans.items()}, losses, contrasts)
+
+
+def _nested(seeds: Sequence[int] | Sequence[Sequence[int]]) -> bool:
+    return bool(len(seeds)) and not isinstance(seeds[0], int)
+
+
+def _seeds(given: object) -> tuple[int, ...]:
+    seeds = tuple(given) if isinstance(given, Sequence) else ()
     if len(set(seeds)) < max(MINIMUM_SEEDS, len(seeds)):
         raise ConfigurationError(f"compare takes at least {MINIMUM_SEEDS} different seeds, got {list(seeds)}")
-    (first, make_first), (second, make_second) = loaders.items()
-    plans: list[tuple[str, str]] = []
-    losses: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
-    for seed in seeds:
-        pair = make_first(seed), make_second(seed)
-        plans.append((pair[0].digest, pair[1].digest))
-        for side, loader in zip(losses, pair, strict=True):
-            side.append(_losses(loader, validation, replace(config, seed=seed)))
-    by_domain = [{name: tuple(run[name] for run in side) for name in validation} for side in losses]
-    intervals = paired_intervals(by_domain[0], by_domain[1], level)
-    domains = tuple(Domain(name, by_domain[0][name], by_domain[1][name], intervals[name]) for name in intervals)
-    return Comparison(first, second, tuple(plans), tuple(seeds), level, domains)
-
-
-def _losses(loader: Loader, validation: Mapping[str, Sequence[Batch]], config: Config) -> dict[str, float]:
-    state = fit(loader, config)
-    return {name: result.loss for name, result in evaluate_sources(state.model, state.bias, validation).items()}
-
-
-def _said(comparison: Comparison, domain: Domain) -> str:
-    if domain.interval.verdict == "not told apart":
-        return "not told apart"
-    return f"{comparison.first if domain.interval.mean > 0 else comparison.second} is better"
+    return seeds

@@ -109,7 +109,19 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
             "add_train",
             "train the bundled model on the plan; the same command goes on where it was stopped",
         ),
-        Command("compare", "tokens", "add_compare", "compare two mixtures by training"),
+        Command("sample", "models", "add_sample", "let the model of a run write a text"),
+        Command(
+            "export-model", "models", "add_export_model", "write the model of a run in the layout of Hugging Face"
+        ),
+        Command("propose", "propose", "add_propose", "propose weights for a mixture, from small runs of many"),
+        Command("compare", "compare", "add_compare", "say which of several mixtures is better, by training on each"),
+        Command(
+            "ladder", "ladder", "add_ladder", "train small runs on a plan and forecast the run on all of it from them"
+        ),
+        Command("declare", "declare", "add_declare", "write down what a run shall show and what would be its failure"),
+        Command("note", "declare", "add_note", "add a note to the diary of a run, which nobody changes later"),
+        Command("publish", "publish", "add_publish", "write a mixture and its runs as static files to check"),
+        Command("rebuild", "publish", "add_rebuild", "check published files and compile the mixture from them"),
         Command(
             "diff", "plan_diff", "add_diff", "say in what the plans of two stores differ, and which steps they share"
         ),

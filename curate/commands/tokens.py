@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,8 +22,7 @@ from curate.run import Result, open_result
 from curate.running.progress import Progress
 from curate.store import Store, StoreError
 from mixtures import Loader, Plan, PlanError, explain, locate
-from mixtures.cache_checks import check_validation
-from mixtures.packings import packings_in, packings_of
+from mixtures.packings import packings_in
 from transforms.tokens import Tokenizer
 
 SHOWN_DOCUMENTS: Final = 4
@@ -139,7 +138,7 @@ def train_command(store: Store, folder: str, options: argparse.Namespace) -> int
 
     result, plan, caches = opened(store, folder)
     opened_caches = caches.open()
-    _require_equal_steps(plan)
+    require_equal_steps(plan)
     steps = min(plan.steps, options.steps or plan.steps)
     length = plan.sequences.length
     config = recipe(
@@ -216,51 +215,18 @@ def batches_of(plan: Plan, cache: TokenCache, sequences: int) -> tuple[Any, ...]
     return pack(documents, plan.batch, plan.sequences.length)
 
 
-def compare_command(options: argparse.Namespace) -> int:
-    """Train the same small model on two mixtures with paired seeds and print how their held-out losses differ."""
-    from trainers.compare import compare
-    from trainers.config import recipe
+def require_equal_steps(plan: Plan) -> None:
+    """Check that all steps are of one size.
 
-    sides = {}
-    for place in (options.first, options.second):
-        store = store_of(options, place)
-        result, plan, caches = opened(store, last_result(store))
-        sides[str(place)] = (result, plan, caches.open())
-    if len(sides) == 1:
-        raise ConfigurationError("compare takes two stores")
-    (result, plan, _), (_, other, other_caches) = sides.values()
-    if plan.tokenizer != other.tokenizer or plan.sequences != other.sequences or plan.batch != other.batch:
-        raise ConfigurationError("the two mixtures differ in tokenizer, sequences or batch: losses cannot be compared")
-    _require_equal_steps(plan)
-    _require_equal_steps(other)
-    if options.steps > (shortest := min(plan.steps, other.steps)):
-        raise ConfigurationError(f"--steps {options.steps}: the shorter of the two plans has {shortest}")
-    if (held := result.caches.get("validation")) is None:
-        raise ConfigurationError(f"{options.first} has no held-out text: give its recipe Outputs(…, validation=…)")
-    check_validation(other_caches, held.open())
-    validation = held_out(plan, held, options.held_out)
-    tokens = options.steps * plan.batch * plan.sequences.length
-    config = recipe(options.width, tokens, vocabulary=plan.vocabulary, length=plan.sequences.length, batch=plan.batch)
-    loaders = {name: _seeded(plan, caches) for name, (_, plan, caches) in sides.items()}
-    found = compare(loaders, validation, config, range(1, options.seeds + 1))
-    print(found)
-    return 0
-
-
-def _require_equal_steps(plan: Plan) -> None:
+    Raises:
+        ConfigurationError: a phase has a batch or length of its own.
+    """
     for segment in plan.segments:
         if segment.batch or segment.length:
             raise ConfigurationError(
                 f"phase {segment.phase!r} has a batch or length of its own, and the bundled trainer takes steps of one "
                 "size: leave Phase(batch=, length=) out, or read Loader.update in a trainer of yours"
             )
-
-
-def _seeded(plan: Plan, caches: Mapping[str, TokenCache]) -> Any:
-    from dataclasses import replace
-
-    packings = packings_of(plan, caches)
-    return lambda seed: Loader(replace(plan, seed=seed), caches, packings=packings)
 
 
 def _add_plan_command(command: argparse.ArgumentParser, function: Callable[..., int]) -> None:
@@ -317,15 +283,3 @@ def add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--held-out", type=int, default=64, metavar="N", help="held-out sequences per source (default: 64)"
     )
-
-
-def add_compare(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `compare`."""
-    command.set_defaults(command=compare_command)
-    add_store_options(command)
-    command.add_argument("first", metavar="A", help="store of the first mixture; held-out text is its own")
-    command.add_argument("second", metavar="B", help="store of the second")
-    command.add_argument("--seeds", type=int, default=5, metavar="N", help="paired seeds, at least 3 (default: 5)")
-    command.add_argument("--steps", type=int, default=100, metavar="N", help="updates of each run (default: 100)")
-    command.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
-    command.add_argument("--held-out", type=int, default=64, metavar="N", help="held-out sequences per source")

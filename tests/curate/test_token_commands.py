@@ -13,7 +13,7 @@ from curate import Outputs, hold_out, tokenize, train_tokenizer
 from curate.command_line import main
 from curate.commands.results import last_result
 from curate.run import open_result, run
-from curate.store import Store
+from curate.store import Store, check_self_digest
 from curate.upkeep.trace import trace_token
 from mixtures import Chunks, FillInTheMiddle, Mixture, Packed, Packing, Phase, Plan, explain, locate
 from tests.curate.corpus import small_outputs, write_corpus
@@ -259,10 +259,16 @@ def test_compare_of_two_stores_prints_a_table_and_a_verdict(
     assert len(list((tmp_path / "other").glob("road-*/plan.json"))) == 2  # the one that ran last is taken
     capsys.readouterr()
     command = ["compare", str(store), str(other.folder.parent), "--seeds", "3", "--steps", "3", "--held-out", "2"]
-    assert main(command) == 0
+    page = tmp_path / "compare.html"
+    assert main([*command, "--width", "64", "--page", str(page)]) == 0
     printed = capsys.readouterr().out
-    assert "3 paired seeds" in printed and printed.splitlines()[-1].startswith("verdict: ")
-    assert all(re.search(rf"^{cell} +[+-]0\.[0-9]+ ", printed, re.MULTILINE) for cell in ("letters", "notes", "pages"))
+    assert printed.startswith("before the comparison: width 64 × 3 steps; seeds 1 to 3; 4 comparisons share the level")
+    assert "3 paired seeds" in printed and "\nverdict: " in printed and "It was measured at one size" in printed
+    for domain in ("letters", "notes", "pages", "mean of domains"):
+        assert re.search(rf"^ +{domain} +[+-]0\.[0-9]+ ", printed, re.MULTILINE)
+    assert "Stated before the first run" in page.read_text("utf-8")
+    stored = check_self_digest(json.loads(page.with_suffix(".json").read_bytes()), "compare.json")
+    assert stored["sizes"][0]["ranking"] and set(stored["stated"]["noise"]) == set(stored["stated"]["detectable"])
 
 
 def test_diff_of_two_stores_prints_fields_and_the_steps_in_common(
@@ -290,9 +296,9 @@ def test_compare_of_what_cannot_be_compared_exits_2_and_says_why(
     run_road(raw, tmp_path / "other", outputs=road(root=raw, second=9.0))
     capsys.readouterr()
     assert main(["compare", str(store), str(tmp_path / "other"), "--seeds", "2", "--steps", "2"]) == 2
-    assert "at least 3 different seeds" in capsys.readouterr().err
+    assert "--seeds 2: at least 3" in capsys.readouterr().err
     assert main(["compare", str(store), str(tmp_path / "other"), "--steps", "9999"]) == 2
-    assert re.search(r"--steps 9999: the shorter of the two plans has [0-9]+", capsys.readouterr().err)
+    assert re.search(r"--steps 9999: the shortest of the plans has [0-9]+", capsys.readouterr().err)
 
 
 def test_compare_with_a_mixture_that_trains_on_the_held_out_text_is_refused(
@@ -305,6 +311,6 @@ def test_compare_with_a_mixture_that_trains_on_the_held_out_text_is_refused(
     phase = Phase("main", tokens=5_000, weights={}, others=1)
     run_road(raw, tmp_path / "other", outputs=Outputs(Mixture(cells, phase, sequences=Chunks(32), batch=8)))
     assert main(["compare", str(store), str(tmp_path / "other"), "--steps", "2"]) == 2
-    assert "texts with the validation cache" in capsys.readouterr().err
+    assert "no held-out text is neutral: mixtures train on all of it" in capsys.readouterr().err
     assert main(["compare", str(tmp_path / "other"), str(store), "--steps", "2"]) == 2
     assert "has no held-out text: give its recipe Outputs(…, validation=…)" in capsys.readouterr().err
