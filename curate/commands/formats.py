@@ -32,6 +32,10 @@ _WHERE: Final = {
     "*.exchange": "curate.exchange:FORMAT",
     "report.json": "viewers.report_data:FORMAT",
     "checkpoint": "trainers.checkpoint:FORMAT",
+    "forecast.json": "trainers.forecast:FORMAT",
+    "declaration.json": "trainers.declaration:FORMAT",
+    "mixture.json": "mixtures.published:FORMAT",
+    "published.json": "viewers.publication:FORMAT",
 }
 """File → module and name of its format."""
 
