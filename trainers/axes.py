@@ -47,7 +47,7 @@ def spec(*axes: str | tuple[str, ...] | None) -> PartitionSpec:
 def rows_apart(x: Array) -> Array:
     """Return `x`, on a mesh cut along its first axis: without this the partitioner might cut activations elsewhere."""
     mesh = jax.sharding.get_abstract_mesh()
-    cuts = tuple(axis for axis in ("fsdp", "expert") if mesh.shape.get(axis, 1) > 1)
+    cuts = tuple(axis for axis in mesh.auto_axes if mesh.shape[axis] > 1)
     if not cuts:
         return x
     apart: Array = jax.lax.with_sharding_constraint(x, spec(cuts))  # type: ignore[no-untyped-call]

@@ -3,10 +3,11 @@
 `data` holds copies of the state, which see different rows of a batch; `fsdp` cuts each array of the state along its
 axis `embed`, and `expert` those of experts along `expert` (`PARTITIONED`), both see different rows too.
 
-Along `data` a step is written for one device (`shard_map`), so that the sums which cross devices stand in the code and
-strict mode differs from speed in nothing but their order (`trainers.reduction`). Along `fsdp` and `expert` XLA's
-partitioner places the exchanges, layer by layer within the scan, by the shardings given here: no line of the model
-speaks of devices but `trainers.axes.rows_apart`. An abstract mesh lowers a step for devices that are not there.
+For speed XLA's partitioner places all exchanges, those of parameters layer by layer within the scan, by the shardings
+given here: no line of the model speaks of devices but `trainers.axes.rows_apart`. Strict mode is written for one device
+(`shard_map`), and every sum that crosses devices stands in the code (`trainers.reduction`). The two are not mixed in
+one program: `shard_map` along `data` alone, with the rest left to the partitioner, ended XLA 0.10.2's compiler on a
+model with experts. An abstract mesh lowers a step for devices that are not there.
 """
 
 from __future__ import annotations

@@ -132,9 +132,14 @@ def _compiled(config: Config, mesh: Mesh | AbstractMesh | None) -> Step:
 
     if mesh is None:
         return jax.jit(step, donate_argnums=0)
+
+    def on_its_mesh(state: State, batch: Inputs) -> tuple[State, Metrics]:
+        with jax.sharding.use_abstract_mesh(mesh if isinstance(mesh, AbstractMesh) else mesh.abstract_mesh):
+            return step(state, batch)
+
     state = shardings(jax.eval_shape(lambda: init_state(config)), mesh)
     rows, whole = NamedSharding(mesh, ROWS), NamedSharding(mesh, spec())
-    return jax.jit(step, donate_argnums=0, in_shardings=(state, rows), out_shardings=(state, whole))
+    return jax.jit(on_its_mesh, donate_argnums=0, in_shardings=(state, rows), out_shardings=(state, whole))
 
 
 class _Shared(NamedTuple):

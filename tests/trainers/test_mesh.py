@@ -29,16 +29,24 @@ def test_axes_of_a_state_have_the_names_of_their_annotations_and_are_cut_by_them
     assert len(cut) == 3 + 2  # momentum of the experts' matrices, both moments of the router
 
 
-@pytest.mark.parametrize("sizes", [(2, 2, 2), (8, 4, 2)])
-def test_step_lowers_for_devices_that_are_not_there(sizes):
-    mesh, rows = abstract_mesh(*sizes), jax.ShapeDtypeStruct((64, 16), jnp.int32)
-    state = jax.eval_shape(lambda: init_state(PARALLEL))
+@pytest.mark.parametrize(
+    ("changed", "sizes", "expected"),
+    [
+        ({}, (2, 2, 2), '[{"data", "fsdp", "expert"}, {}]'),
+        ({}, (8, 4, 2), '[{}, {"expert"}, {"fsdp"}, {}]'),
+        ({"reduction": "strict", "shards": 64}, (64, 1, 1), "collective_permute"),
+    ],
+)
+def test_step_lowers_for_devices_that_are_not_there(changed, sizes, expected):
+    config, mesh = replace(PARALLEL, **changed), abstract_mesh(*sizes)
+    state = jax.eval_shape(lambda: init_state(config))
+    rows = jax.ShapeDtypeStruct((64, 16), jnp.int32)
     inputs = Inputs(rows, rows, rows, jax.ShapeDtypeStruct((64, 16), jnp.bool_))
-    text = make_step(PARALLEL, mesh).trace(state, inputs).lower(lowering_platforms=("tpu",)).as_text()
+    text = make_step(config, mesh).trace(state, inputs).lower(lowering_platforms=("tpu",)).as_text()
     data, fsdp, expert = sizes
     assert f'<["data"={data}, "fsdp"={fsdp}, "expert"={expert}]>' in text
-    assert 'manual_axes={"data"}' in text
-    assert "all_reduce" in text
+    assert expected in text
+    assert ("manual_computation" in text) == (expected == "collective_permute")
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@ from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tests.trainers.synthetic import tiny
 from trainers.reduction import over_shards
 
 
 def sums(reduction, rows):
-    """The sum over eight shards of one row each."""
+    """The sum over eight shards of a row each, times two."""
     config = replace(tiny(), batch=8, shards=8, reduction=reduction)
     return np.asarray(over_shards(lambda factor, shard: jnp.sum(shard, axis=0) * factor, config, None)(2.0, rows))
 
@@ -25,8 +26,10 @@ def test_strict_sum_is_a_tree_of_neighbours_and_the_fast_one_runs_along():
     assert (tree != line).any()
 
 
-def test_shards_see_the_rows_of_a_batch_in_order():
-    config = replace(tiny(), batch=8, shards=2)
-    rows = jnp.arange(8.0)
-    first = over_shards(lambda _, shard: shard[0] * 100 + shard[-1], config, None)(None, rows)
-    assert float(first) == (0 + 4) * 100 + 3 + 7
+@pytest.mark.parametrize(
+    ("reduction", "expected"), [("strict", (0 + 4) * 100 + 3 + 7), ("psum", (0 + 1) * 100 + 6 + 7)]
+)
+def test_strict_shards_are_consecutive_rows_and_others_are_spread_over_the_batch(reduction, expected):
+    config = replace(tiny(), batch=8, shards=2, reduction=reduction)
+    total = over_shards(lambda _, shard: shard[0] * 100 + shard[-1], config, None)(None, jnp.arange(8.0))
+    assert float(total) == expected
