@@ -21,13 +21,14 @@ from curate.digests import digest_json
 from curate.isolation.crew import dismiss
 from curate.isolation.guard import Isolation
 from curate.isolation.limits import MEMORY, SECONDS, Limits
-from curate.keys import Keys, Units
+from curate.keys import Keys, Units, reading_name
 from curate.products import Caches, ModelFiles, open_product
+from curate.provenance import provenance
 from curate.readers.chunks import CHUNK_ROWS
 from curate.receipts import MANIFEST, FileEntry, committed_folders, read_manifest
 from curate.recipes.models import models_in
 from curate.recipes.recipe import Artifact, Outputs
-from curate.recipes.stages import Stage, Stages, compile_stages, transforms_of
+from curate.recipes.stages import Stage, Stages, compile_stages, readers_of, transforms_of
 from curate.running.engine import Engine, Made, fingerprint_inputs, run_stages
 from curate.running.journal import Journal, agreement
 from curate.running.progress import say
@@ -94,6 +95,7 @@ def run(
     document_memory: int = MEMORY,
     chunk_rows: int = CHUNK_ROWS,
     failpoint: Callable[[str], None] | None = None,
+    recipe: Path | None = None,
 ) -> Result:
     """Make `outputs` real in `store`.
 
@@ -114,6 +116,7 @@ def run(
         document_memory: bytes of memory likewise.
         chunk_rows: rows per batch; changes no output.
         failpoint: of the `Store`, for tests.
+        recipe: file of the recipe, whose text is kept beside the result; None where it was made in Python.
 
     Raises:
         ConfigurationError: the recipe cannot run as written; nothing was done.
@@ -137,7 +140,7 @@ def run(
             units = fingerprint_inputs(stages, engine)
             made = run_stages(stages, units, engine, started or (lambda stage, there: None))
         place.remove_stale_spool_files()  # of workers of a killed run that were alive when this one began
-        result = commit_result(place, name, stages, units, made, outputs)
+        result = commit_result(place, name, stages, units, made, outputs, _text_of(recipe))
         if gone := result.quarantined:
             journal.write("quarantined", documents=gone)
         journal.write("recipe", name=name, folder=result.name, digest=result.digest)
@@ -149,6 +152,10 @@ def run(
         opened.close()
         dismiss()
         journal.close()
+
+
+def _text_of(recipe: Path | None) -> tuple[str, bytes] | None:
+    return None if recipe is None else (recipe.name, recipe.read_bytes())
 
 
 def _why(error: BaseException) -> str:
@@ -233,9 +240,18 @@ def parse_sample(share: str | None) -> Sample | None:
 
 
 def commit_result(
-    store: Store, name: str, stages: Stages, units: Units, made: Mapping[str, Made], outputs: Outputs | None = None
+    store: Store,
+    name: str,
+    stages: Stages,
+    units: Units,
+    made: Mapping[str, Made],
+    outputs: Outputs | None = None,
+    recipe: tuple[str, bytes] | None = None,
 ) -> Result:
-    """Compile the mixture of `outputs`, if there is one, and write the manifest of a recipe's result."""
+    """Compile the mixture of `outputs`, if there is one, and write the manifest of a recipe's result.
+
+    `recipe` is the name and the content of its file. What the store has under the same key stays as it is.
+    """
     keys = Keys(units)
     products = {output: made[keys.stage(stage)] for output, stage in stages.outputs.items()}
     ordered = [made[keys.stage(stage)] for stage in stages.ordered]
@@ -244,36 +260,47 @@ def commit_result(
     key: dict[str, Any] = {"recipe": {output: product.key for output, product in products.items()}}
     if outputs is not None and (told := outputs.datasheet.to_json()):
         manifest["datasheet"], key["datasheet"] = told, digest_json(told)
-    artifact = None
+    artifact, asked = None, None
     if outputs is not None and outputs.mixture is not None:
         artifact, batches, beside = _compile(outputs, products)
+        asked = outputs.mixture.fields()
         manifest["plan"] = {"digest": artifact.digest, "batches": batches}
         contents |= {"plan": artifact.digest, **batches}
         key |= {"plan": artifact.digest}
     folder = dataset_folder(name, digest_json(key))
-    if artifact is not None:
-        manifest["files"] = {"plan.json": _publish_plan(store, artifact, f"{folder}/plan.json")}
-        for file, content in beside.items():
-            entry = FileEntry(len(content), store.publish_bytes(content, f"{folder}/{file}"))
-            manifest["files"][file] = entry.to_json()
     manifest |= {
         "key": digest_json(key),
         "outputs": {output: _entry(product) for output, product in products.items()},
         "stages": [_entry(product) for product in ordered],
         "content": digest_json(contents),
     }
-    if not _is_there_already(store, folder, manifest):
-        store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
+    if artifact is not None:
+        manifest["files"] = {"plan.json": _publish_plan(store, artifact, f"{folder}/plan.json")}
+        manifest["files"] |= _publish_files(store, folder, beside)
+    origin = provenance([(reader, units[reading_name(reader)]) for reader in readers_of(stages)], recipe, asked)
+    if (there := _there_already(store, folder, manifest)) is not None:
+        _publish_files(store, folder, {name: origin.files[name] for name in sorted(origin.files) if name in there})
+        return open_result(store, folder)
+    manifest["files"] |= _publish_files(store, folder, origin.files)
+    manifest["provenance"] = origin.told
+    store.publish_bytes(json_line(self_digested(manifest)), f"{folder}/manifest.json")
     return open_result(store, folder)
 
 
-def _is_there_already(store: Store, folder: str, manifest: Mapping[str, Any]) -> bool:
-    """Return whether an earlier version of the format says the same there: then it stays."""
-    name = f"{folder}/manifest.json"
-    if not store.exists(name) or store.read_json(name)["format"] == manifest["format"]:
-        return False
+def _publish_files(store: Store, folder: str, files: Mapping[str, bytes]) -> dict[str, Any]:
+    return {
+        name: FileEntry(len(content), store.publish_bytes(content, f"{folder}/{name}")).to_json()
+        for name, content in files.items()
+    }
+
+
+def _there_already(store: Store, folder: str, manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the files of what an earlier run made, if it is the same: it stays, with what that run told of itself."""
+    if not store.exists(f"{folder}/manifest.json"):
+        return None
     there = read_manifest(store, folder)
-    return all(there[field] == manifest[field] for field in ("key", "content", "plan"))
+    same = all(there[field] == manifest[field] for field in ("key", "content", "plan", "outputs", "stages"))
+    return there["files"] if same else None
 
 
 def _compile(outputs: Outputs, products: Mapping[str, Made]) -> tuple[Artifact, dict[str, str], Mapping[str, bytes]]:

@@ -229,9 +229,10 @@ class Mixture:
 
     def diff(self, other: Mixture) -> tuple[Difference, ...]:
         """Return the fields in which this mixture and `other` differ, without their cells."""
-        return tuple(differences(self._fields(), other._fields()))
+        return tuple(differences(self.fields(), other.fields()))
 
-    def _fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
+        """Return what was asked for, without the cells, as JSON values."""
         names = ("sequences", "repeats", "rare", "batch", "seed", "views")
         fields = {name: describe(getattr(self, name)) for name in names}
         return {**fields, "phases": [{**_plain(describe(phase)), "name": phase.name} for phase in self.phases]}

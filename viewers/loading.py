@@ -21,6 +21,7 @@ from curate.run import Result, open_result
 from curate.store import Store
 from mixtures.packings import packings_in
 from mixtures.plan import Plan
+from viewers.provenance import ProvenanceView, load_provenance
 from viewers.reads import Reads, reads_of
 from viewers.runs import RunView, load_run
 from viewers.tokens import TRAINING, CellView, Meeting, cells_of, meeting_of
@@ -128,7 +129,8 @@ class Report:
     `products` are its tokenizers and caches, `cells` the caches of its outputs, `meeting` says whether these share
     texts; `plan` and `batches` (name → digest) are those of its mixture; `runs` are training runs given beside it;
     `compactions` counts the stages that only joined shards, which are left out of `stages`; `reads` are the documents
-    that steps of the plan read; `datasheet` is what the recipe says that nobody can count.
+    that steps of the plan read; `datasheet` is what the recipe says that nobody can count; `provenance` what the run
+    that made the result first told of itself, None where an earlier curate made it.
     """
 
     name: str
@@ -146,6 +148,7 @@ class Report:
     compactions: int = 0
     reads: Reads | None = None
     datasheet: Datasheet = field(default_factory=Datasheet)
+    provenance: ProvenanceView | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -204,6 +207,7 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
         len(made_of),
         None if plan is None else _reads(store, folder, plan, result),
         Datasheet.from_json(manifest.get("datasheet", {})),
+        load_provenance(store, folder, manifest),
     )
 
 

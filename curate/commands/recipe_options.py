@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import types
+from pathlib import Path
 
 from curate.commands.store_options import STORE_HELP, add_store_options
 from curate.recipes.recipe import Outputs, Recipe, load_recipe, parse_pairs
@@ -26,3 +27,8 @@ def outputs_of(options: argparse.Namespace) -> tuple[Recipe, Outputs, list[types
     """Return the recipe that was named, what it returns with its settings, and the module that it stands in."""
     loaded, module = load_recipe(options.recipe)
     return loaded, loaded(**loaded.settings(parse_pairs(options.set))), [module]
+
+
+def recipe_file(options: argparse.Namespace) -> Path:
+    """Return the file of the recipe that was named."""
+    return Path(options.recipe.partition(":")[0])

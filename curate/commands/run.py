@@ -8,7 +8,7 @@ import time
 from contextlib import redirect_stdout
 
 from curate.commands.quarantine import add_isolation_options, isolation_arguments
-from curate.commands.recipe_options import add_recipe_options, outputs_of
+from curate.commands.recipe_options import add_recipe_options, outputs_of, recipe_file
 from curate.commands.store_options import store_of
 from curate.recipes.stages import Stage
 
@@ -51,6 +51,7 @@ def run_recipe(options: argparse.Namespace) -> int:
             sample=options.sample,
             modules=modules,
             started=_started,
+            recipe=recipe_file(options),
             **isolation_arguments(options),
         )
     for name, dataset in result.outputs.items():

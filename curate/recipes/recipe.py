@@ -56,6 +56,10 @@ class Compiles(Protocol):
         """Return name → content of what is stored beside the plan."""
         ...
 
+    def fields(self) -> Mapping[str, Any]:
+        """Return what was asked for, as JSON values: weights, phases, the cap on repeats."""
+        ...
+
     def digest_batches(self, plan: Any, caches: Mapping[str, Any], start: int, stop: int) -> str:
         """Return the digest of the batches of steps `start` to `stop` - 1."""
         ...

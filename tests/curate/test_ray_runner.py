@@ -213,7 +213,9 @@ print(ray.is_initialized())
 
 
 @pytest.mark.slow
-def test_own_ray_sends_no_usage_statistics_writes_nothing_to_the_home_and_is_gone_when_it_was_closed(tmp_path: Path) -> None:
+def test_own_ray_sends_no_usage_statistics_writes_nothing_to_the_home_and_is_gone_when_it_was_closed(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}

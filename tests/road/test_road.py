@@ -296,4 +296,6 @@ def test_weight_changed_makes_another_plan_and_nothing_else(copied: tuple[Path, 
     changed = run_road(root, store, outputs=road(root=root, second=5.0))
     assert tasks(store) == {} and changed.plan != finished.plan and changed.digest != finished.digest
     new = set(tree(store)) - set(without_runs(finished))
-    assert new == {f"{changed.folder.name}/plan.json", f"{changed.folder.name}/manifest.json"}
+    assert new == {
+        f"{changed.folder.name}/{name}" for name in ("plan.json", "manifest.json", "provenance/inputs.jsonl")
+    }

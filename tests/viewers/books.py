@@ -39,7 +39,7 @@ class Books:
     """A committed result: tables stages, steps, docs, ledger, samples, and `cells` of token caches."""
 
     def __init__(self, root: Path, folder: str, inputs: Path, logs: Path) -> None:
-        self.root, self.inputs, self.logs = root, inputs, logs
+        self.root, self.folder, self.inputs, self.logs = root, folder, inputs, logs
         self.database = duckdb.connect(":memory:", config={"threads": 1})
         self.recipe = self._json(f"{folder}/manifest.json")
         self.plan_path = root / folder / "plan.json"

@@ -602,6 +602,12 @@ def largest_clusters(books: Books, told: Told, stage: str) -> Rows:
     return [list(row) for row in sorted(clusters(books, stage), key=lambda row: (-row[1], row[0]))[:10]]
 
 
+def input_files(books: Books, told: Told, _: str) -> Rows:
+    listed = str(books.root / books.folder / "provenance" / "inputs.jsonl")
+    query = "SELECT source, count(*), sum(bytes)::INT FROM read_json(?) GROUP BY source"
+    return [[source, files, size, APART] for source, files, size in books.rows(query, listed)]
+
+
 NO_ROWS: Final = "no file has them row by row"
 CARD: Final = "from the card of a fitted model, measured on documents it was judged by: its own tests count again"
 TEXT: Final = "words and digests, no number"
@@ -672,6 +678,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     NotRecounted("What the first step of each phase reads", "tests/viewers/test_steps.py compares every step"),
     NotRecounted("Seeds", "from the configuration of stages and plan"),
     NotRecounted("Datasheet", TEXT),
+    Recount("Input files by source", input_files, {"Digest of the list": TEXT}),
     NotRecounted("What this page answers itself", "repeats counts and findings of other tables"),
     NotRecounted(".*, by size of hosts", "needs the addresses of what was dropped, which the ledger does not keep"),
     NotRecounted("Templates, left out of every comparison", f"{NO_ROWS}; the tests of templates count them by force"),

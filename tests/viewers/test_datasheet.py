@@ -20,6 +20,7 @@ from tests.viewers.sheet_store import SHEET, make_sheet_store
 from tests.viewers.stores import HOSTILE, Made, report, stage
 from viewers.croissant import REQUIRED, croissant_json, files_of, missing
 from viewers.loading import Report, load_report
+from viewers.provenance import ProvenanceView
 from viewers.report import compose
 from viewers.visible import HIDDEN
 
@@ -42,7 +43,7 @@ def panel(of: Report) -> dict[str, Any]:
 
 
 def test_datasheet_answers_stand_beside_questions_and_the_others_are_not_answered(loaded: Report) -> None:
-    told, counted = panel(loaded)["tables"]
+    told, counted, _ = panel(loaded)["tables"]
     rows = {question: answer for _, question, answer in told["rows"]}
     assert [row[1] for row in told["rows"]] == [question.text for question in QUESTIONS]
     answered = {q.text: getattr(SHEET, q.field) for q in QUESTIONS if getattr(SHEET, q.field)}
@@ -130,3 +131,19 @@ def test_croissant_of_a_recipe_without_a_datasheet_invents_nothing(trained: Made
     assert croissant_json(bare, files) == croissant_json(bare, files)
     facts = dict(pair for told in panel(bare)["facts"] for pair in told)
     assert facts["Not told to catalogues"] == "license, url, creator, datePublished"
+
+
+def test_datasheet_shows_the_recipe_its_files_and_the_version_as_text(loaded: Report) -> None:
+    assert loaded.provenance is not None
+    recipe = {"name": HOSTILE, "file": "provenance/recipe-0.py", "digest": "0" * 64}
+    told = ProvenanceView({**loaded.provenance.told, "recipe": recipe}, f"print(1)  # {HOSTILE}\n" * 2)
+    root = parse(compose(replace(loaded, provenance=told)).page.decode()).one("section", id="datasheet")
+    shown = root.one("details", **{"class": "recipe"})
+    assert shown.one("summary").text.startswith("The recipe, ") and shown.one("pre").text.count("print(1)") == 2
+    assert f"curate {loaded.provenance.told['curate']}" in root.text and "0" * 64 in root.text
+    assert panel(loaded)["tables"][2]["rows"][0][:2] == ["sheep", 2]
+
+
+def test_datasheet_of_an_earlier_version_says_what_is_not_recorded(loaded: Report) -> None:
+    root = parse(compose(replace(loaded, provenance=None)).page.decode()).one("section", id="datasheet")
+    assert "the text of its recipe" in root.all("li")[-1].text

@@ -12,6 +12,7 @@ from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
+from viewers.provenance import inputs_table, made_with, recipe_text
 from viewers.tables import Group, Mark, facts, table
 from viewers.verdict import Verdict
 from viewers.visible import shortened
@@ -19,8 +20,8 @@ from viewers.visible import shortened
 NOT_ANSWERED = "not answered"
 
 UNRECORDED = (
-    "The text of the recipe, the version of curate that ran it, and the names of its files are not recorded in the "
-    "result; its stages, with settings, versions and keys, are: see Lineage."
+    "An earlier version of curate made this result: the text of its recipe, that version, and the files that it read "
+    "are not recorded; its stages, with settings, versions and keys, are: see Lineage."
 )
 
 LONG = 2000
@@ -37,9 +38,10 @@ def datasheet(report: Report) -> Panel:
         "people who made it can say, in the recipe."
     )
     told = f"{counted(len(QUESTIONS), 'question')}, {grouped(missing)} not answered."
-    body = join(
-        [element("p", told, class_="tally"), _facts(report), _questions(report), _counted(report), _gaps(report)]
-    )
+    parts = [element("p", told, class_="tally"), _facts(report), _questions(report), _counted(report), _gaps(report)]
+    if report.provenance is not None:
+        parts += [element("h3", "Made with"), inputs_table(report.provenance), recipe_text(report.provenance)]
+    body = join(parts)
     return Panel("datasheet", "Datasheet and known gaps", lede, body)
 
 
@@ -57,6 +59,8 @@ def _facts(report: Report) -> Markup | None:
         )
         if value
     ]
+    if report.provenance is not None:
+        told += made_with(report.provenance)
     if lacks := missing(report):
         told.append(("Not told to catalogues", ", ".join(lacks)))
     return facts(told) if told else None
@@ -130,7 +134,8 @@ def _gaps(report: Report) -> Markup:
     """Return the gaps that the recipe names, and what checks object to."""
     told = [element("li", shortened(gap, LONG)) for gap in report.datasheet.gaps]
     found = [element("li", objection) for objection in _objections(report)]
-    found.append(element("li", UNRECORDED))
+    if report.provenance is None:
+        found.append(element("li", UNRECORDED))
     heading = element("h3", "Known gaps")
     if not told and not found:
         return join([heading, element("p", "None is named, and every check passes.", class_="note")])

@@ -15,6 +15,7 @@ from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, fixed, grouped, rounded, share
 from viewers.panels.panel import Panel
+from viewers.provenance import ProvenanceView
 from viewers.shares import PhaseShares, Share, is_met, phases_of, plan_identities
 from viewers.tables import Group, Mark, code, facts, left_out, mark, table
 from viewers.visible import shortened
@@ -40,7 +41,7 @@ def mixture(report: Report) -> Panel | None:
             ),
             left_out(max(len(order) - LONG_ROWS, 0), "components"),
             left_out(max(len(phases) - ROWS, 0), "phases"),
-            _why(plan, phases),
+            _why(plan, phases, report.provenance),
             *_by_columns(report, plan),
             _sums(plan, phases),
             _facts(report, plan),
@@ -114,11 +115,8 @@ def _row(phase: PhaseShares, one: Share) -> list[Child]:
     ]
 
 
-def _why(plan: Plan, phases: Sequence[PhaseShares]) -> Markup | None:
-    """Return why shares drawn are not those asked for, where they are not.
-
-    The plan holds what came of a cap and not the cap itself: the most that any component is read is told.
-    """
+def _why(plan: Plan, phases: Sequence[PhaseShares], made: ProvenanceView | None) -> Markup | None:
+    """Return why shares drawn are not those asked for, where they are not: the cap, and what it holds most."""
     missed = list(dict.fromkeys(s.component.name for p in phases for s in p.shares if s.weight and not is_met(p, s)))
     if not missed:
         return None
@@ -126,12 +124,22 @@ def _why(plan: Plan, phases: Sequence[PhaseShares]) -> Markup | None:
     held = max((part for part in plan.components if part.sequences), key=lambda p: Fraction(drawn[p.name], p.sequences))
     sentence = (
         f"Asked and drawn differ by more than a tenth for {', '.join(map(shortened, missed[:NAMED]))}"
-        f"{' and others' if len(missed) > NAMED else ''}. A recipe’s cap on repeats, AtMost(epochs), holds a component "
-        "that would be read more often; what it leaves free goes to the others, by their weights, or the plan stops "
-        f"(then=). Most often read here: {shortened(held.name)}, {_epochs(drawn[held.name], held.sequences)} times. "
-        "The plan records the counts that came of the cap, not the cap."
+        f"{' and others' if len(missed) > NAMED else ''}. A cap on repeats holds a component that would be read more "
+        "often; what it leaves free goes to the others, by their weights, or the plan stops (then=). Most often read "
+        f"here: {shortened(held.name)}, {_epochs(drawn[held.name], held.sequences)} times. {_cap(made)}"
     )
     return element("p", sentence)
+
+
+def _cap(made: ProvenanceView | None) -> str:
+    if made is None or made.told["mixture"] is None:
+        return "The cap that the recipe asks for is not recorded."
+    repeats = made.told["mixture"]["repeats"]
+    if repeats is None:
+        return "The recipe asks for no cap."
+    epochs, then = (repeats["fields"][name] for name in ("epochs", "then"))
+    number = next(iter(epochs.values())) if isinstance(epochs, dict) else epochs
+    return f"The recipe’s cap: AtMost({number}, then={then!r})."
 
 
 NAMED: Final = 8
