@@ -122,6 +122,23 @@ def test_tokens_caches_equal_their_descriptions(trained: Made, root: Node, cells
     assert str(named(trained, "train").content) in panel
 
 
+def test_tokens_page_names_what_encoded_and_how_often_it_differed(loaded: Report) -> None:
+    product = next(product for product in loaded.products if product.kind == "caches")
+    told = {
+        "asked": "fall back",
+        "used": "tokenizers",
+        "why": "fast 1.0 gave 2",
+        "compared": {"documents": 7, "differing": 2},
+    }
+    fell_back = replace(product, manifest={**product.manifest, "backend": told})
+    products = tuple(fell_back if one is product else one for one in loaded.products)
+    shown = parse(render(replace(loaded, products=products))).one("section", id="tokens").text
+    assert (
+        "encoded by tokenizers; 7 documents compared with the tokenizers library, 2 with other ids. fast 1.0 gave 2"
+        in shown
+    )
+
+
 def test_tokens_special_text_is_counted(trained: Made, cells: Cells) -> None:
     rows = cells["Special tokens that stand in texts, encoded as text"][1:]
     hits = {(row[0], row[1]): (number(row[2]), number(row[3])) for row in rows}

@@ -28,7 +28,7 @@ def tokens(report: Report) -> Panel | None:
         *_lengths(report.cells),
         _special(report.cells),
     ]
-    body = join([*caches, *_tokenizers(report), _made(report)])
+    body = join([*caches, *_tokenizers(report), _backends(report), _made(report)])
     lede = (
         "Look for a cell with few bytes per token: the tokenizer does not know its language or its format, and the "
         "same weight buys less text of it."
@@ -176,6 +176,27 @@ def _card(card: dict[str, Any]) -> list[tuple[str, Child]]:
         ("Vocabulary asked", grouped(card["vocab_size"])),
         ("Special tokens", special or "none"),
     ]
+
+
+def _backends(report: Report) -> Markup | None:
+    """Return which library encoded each stage of caches, and in how many compared documents it differed."""
+    lines = []
+    for product in report.products:
+        backend = product.manifest.get("backend")
+        if product.kind == "caches" and backend:
+            compared = backend["compared"]
+            told = f"{shortened(product.name)}: encoded by {shortened(backend['used'])}"
+            if compared["documents"]:
+                told += (
+                    f"; {counted(compared['documents'], 'document')} compared with the tokenizers library, "
+                    f"{grouped(compared['differing'])} with other ids"
+                )
+            told += f". {shortened(backend['why'], 400)}" if backend["why"] else "."
+            lines.append(element("li", told))
+    if not lines:
+        return None
+    note = left_out(max(len(lines) - ROWS, 0), "stages")
+    return join([element("h3", "What encoded"), element("ul", *lines[:ROWS]), note])
 
 
 def _made(report: Report) -> Markup:
