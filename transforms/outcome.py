@@ -96,6 +96,9 @@ class SchemaError(ValueError):
     """A transform was applied to rows that lack a column it needs."""
 
 
+_PLAIN: Final = frozenset({str, int, bool, type(None)})
+
+
 def canonical_json(value: object) -> str:
     """Return canonical JSON: sorted keys, no spaces, no floats.
 
@@ -107,16 +110,21 @@ def canonical_json(value: object) -> str:
 
 
 def _refuse_floats(value: object) -> None:
-    if isinstance(value, float):
-        raise TypeError(f"canonical JSON holds no floats, got {value!r}: pass the decimal as a string")
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise TypeError(f"canonical JSON has string keys only, got {key!r}")
-            _refuse_floats(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            _refuse_floats(item)
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, (list, tuple)):
+            inner: Iterable[object] = item
+        elif isinstance(item, Mapping):
+            for key in item:
+                if not isinstance(key, str):
+                    raise TypeError(f"canonical JSON has string keys only, got {key!r}")
+            inner = item.values()
+        elif isinstance(item, float):
+            raise TypeError(f"canonical JSON holds no floats, got {item!r}: pass the decimal as a string")
+        else:
+            continue
+        pending += [one for one in inner if type(one) not in _PLAIN]
 
 
 def require(schema: pa.Schema, transform: str, **columns: pa.DataType) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from transforms.eight_bytes import FLAGS, load
 from transforms.kernels import kernel
 from transforms.segmentation import text_buffers
 
@@ -29,6 +30,13 @@ def _find(data: Bytes, bounds: Positions, table: Table, found: Any) -> None:
     for row in range(len(bounds) - 1):
         place, end = bounds[row], bounds[row + 1]
         while place < end:
+            while place + 8 <= end:  # past chunks without a first byte of three or four
+                chunk = load(data, np.uint64(place))
+                if chunk & chunk << np.uint64(1) & chunk << np.uint64(2) & FLAGS:
+                    break
+                place += 8
+            if place >= end:
+                break
             first = np.int64(data[place])
             if first < 0xE0:  # ends, continues or begins a character below U+0800
                 place += 1

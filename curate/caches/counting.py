@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from curate.accounting.statistics import Statistics
+from transforms.token_marks import mark_used
 
 LONGEST: Final = 8
 """So many of the longest documents are named."""
-
-BLOCK: Final = 1 << 18
 
 _HIGH: Final = (1 << 64) - 1
 
@@ -20,8 +19,7 @@ _HIGH: Final = (1 << 64) - 1
 def used_ids(tokens: npt.NDArray[Any]) -> Statistics:
     """Return the leaf of the ids in `tokens`: a set of numbers."""
     there = np.zeros(int(tokens.max()) + 1 if len(tokens) else 0, np.bool_)
-    for start in range(0, len(tokens), BLOCK):  # an index takes 8 bytes for each token meanwhile
-        there[tokens[start : start + BLOCK]] = True
+    mark_used(tokens, there)
     return {"bits": f"{int.from_bytes(np.packbits(there, bitorder='little').tobytes(), 'little'):x}"}
 
 
