@@ -60,7 +60,7 @@ def _target(forecast: Forecast) -> Panel:
         "Look at how wide the band is: few rungs hardly fix the loss that no compute takes away, and the band has that "
         "in it. What is extrapolated is drawn hollow."
     )
-    pictures = element("div", ladder_plot(forecast), progress_plot(forecast, ()), class_="plots")
+    pictures = element("div", ladder_plot(forecast), progress_plot(forecast, ()), class_="forecasts")
     columns = ("Of", "Low", "Median", "High")
     return Panel("target", "Forecast", lede, join([facts(pairs), pictures, table("Bands", Mark.EXACT, columns, rows)]))
 

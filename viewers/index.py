@@ -134,14 +134,15 @@ def _page(store: Store) -> Path | None:
 
 def render_index(shelves: Sequence[Shelf], folder: Path) -> str:
     """Return the front page, to stand in `folder`."""
+    number, training = sum(len(shelf.entries) for shelf in shelves), sum(len(shelf.training) for shelf in shelves)
     trained = runs_panel({shelf.place: shelf.training for shelf in shelves})
-    panels = [_results(shelves, folder), trained, _unfinished(shelves), _unreadable(shelves)]
+    results = _results(shelves, folder) if number or trained is None else None
+    panels = [results, trained, _unfinished(shelves), _unreadable(shelves)]
     shown = [panel.markup() for panel in panels if panel is not None]
-    number = sum(len(shelf.entries) for shelf in shelves)
     header = element(
         "header",
         element("p", "Composition reports", class_="kicker"),
-        element("h1", counted(number, "result")),
+        element("h1", counted(number, "result") if number or not training else counted(training, "training run")),
         element("p", f"From {counted(len(shelves), 'place')}: what each holds, and what failed.", class_="subtitle"),
     )
     footer = "Made by curate from what the stores say of themselves. This file loads nothing; its own script sorts."

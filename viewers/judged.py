@@ -126,7 +126,7 @@ def _condition(kind: str, told: Told, is_well: bool) -> list[Child]:
 
 def _pictures(forecast: Forecast, points: Sequence[Point]) -> Markup:
     final = next((point.loss for point in points if point.where in ("held-out text", "last batches")), None)
-    return element("div", progress_plot(forecast, points), ladder_plot(forecast, final), class_="plots")
+    return element("div", progress_plot(forecast, points), ladder_plot(forecast, final), class_="forecasts")
 
 
 def _points(found: Judgement) -> Markup | None:

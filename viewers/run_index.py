@@ -18,8 +18,8 @@ MOST: Final = 1000
 DRAWN: Final = 60
 """Runs drawn as lines; the table has more."""
 
-HEIGHT: Final = 14
-WIDTH: Final = 1_000
+HEIGHT: Final = 10
+WIDTH: Final = 10_000
 _TONES: Final = {"failed": "fail", "unreadable": "fail", "finished": "pass"}
 
 
@@ -66,48 +66,52 @@ def _branches(runs: Sequence[ListedRun]) -> Markup | None:
     """Return runs as lines over steps, each branch below the run that it left; None where nothing branched."""
     if not any(run.parent for run in runs):
         return None
-    ordered = _below_parents(list(runs))[:DRAWN]
-    steps = max((run.done for run in ordered), default=0) or 1
-    at = {_base(run): row for row, run in enumerate(ordered)}
-    shapes = []
-    for row, run in enumerate(ordered):
-        y, begin, end = row * HEIGHT + HEIGHT // 2, run.first * WIDTH // steps, run.done * WIDTH // steps
-        if run.parent in at:
-            shapes.append(element("path", d=f"M{begin} {at[run.parent] * HEIGHT + HEIGHT // 2}V{y}", class_="border"))
-        shapes.append(element("path", d=f"M{begin} {y}H{end}h0", class_="line"))
-    drawn = element(
+    ordered = _below_parents(list(runs))
+    steps = max((run.done for _, run in ordered), default=0) or 1
+    items = [
+        element(
+            "li",
+            element("span", f"{'↳ ' * depth}{shortened(run.name, 60)}", class_="label"),
+            _line(run, steps),
+            element("span", _stretch(run), class_="value"),
+        )
+        for depth, run in ordered[:DRAWN]
+    ]
+    legend = element("span", "lines: the steps that each run made", class_="legend")
+    figure = element("figure", element("figcaption", "Branches", legend), element("ul", *items), class_="bars branches")
+    return join([figure, left_out(max(len(ordered) - DRAWN, 0), "runs")])
+
+
+def _line(run: ListedRun, steps: int) -> Markup:
+    begin, end = run.first * WIDTH // steps, run.done * WIDTH // steps
+    return element(
         "svg",
-        *shapes,
-        viewBox=f"0 0 {WIDTH} {len(ordered) * HEIGHT}",
+        element("path", d=f"M{begin} {HEIGHT // 2}H{max(end, begin)}h0", class_="line"),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
         preserveAspectRatio="none",
         aria_hidden="true",
         focusable="false",
-        height=len(ordered) * HEIGHT,
-    )
-    names = element("ol", *(element("li", shortened(run.name)) for run in ordered))
-    caption = element(
-        "figcaption", "Branches", element("span", "lines: steps made; upright: where one left", class_="legend")
-    )
-    return element(
-        "figure", caption, drawn, element("p", "From above to below:", class_="note"), names, class_="branches"
     )
 
 
-def _below_parents(runs: list[ListedRun]) -> list[ListedRun]:
-    """Return `runs` with each branch right below its parent, by step; a run whose parent is not there stands alone."""
+def _stretch(run: ListedRun) -> str:
+    return f"{grouped(run.first)} to {grouped(run.done)}"
+
+
+def _below_parents(runs: list[ListedRun]) -> list[tuple[int, ListedRun]]:
+    """Return (depth, run): each branch right below its parent, by step; one whose parent is not there stands alone."""
     names = {_base(run) for run in runs}
     children: dict[str, list[ListedRun]] = {}
     for run in runs:
         children.setdefault(run.parent if run.parent in names else "", []).append(run)
-    ordered: list[ListedRun] = []
-    waiting = sorted(children.get("", []), key=lambda run: run.name, reverse=True)
+    ordered: list[tuple[int, ListedRun]] = []
+    waiting = [(0, run) for run in sorted(children.pop("", []), key=lambda run: run.name, reverse=True)]
     while waiting:
-        run = waiting.pop()
-        ordered.append(run)
-        below = children.pop(_base(run), [])
-        waiting += sorted(below, key=lambda each: (each.first, each.name), reverse=True)
-    shown = {id(run) for run in ordered}
-    return ordered + [run for run in runs if id(run) not in shown]
+        depth, run = waiting.pop()
+        ordered.append((depth, run))
+        below = sorted(children.pop(_base(run), []), key=lambda each: (each.first, each.name), reverse=True)
+        waiting += [(depth + 1, each) for each in below]
+    return ordered + [(0, run) for rest in children.values() for run in rest]  # what follows from itself, if anything
 
 
 def _base(run: ListedRun) -> str:

@@ -113,7 +113,7 @@ def test_index_lists_training_runs_failures_first_and_draws_branches(
     shown = parse(html).text
     assert "2 of 6 runs" in shown and "its log cannot be read" in shown and "bad <b>" not in html
     assert shown.index("the loss is nan") < shown.index("as asked" if "as asked" in shown else "SIGTERM")
-    assert 'class="branches"' in html
+    assert 'class="bars branches"' in html
     found = {run.name: run for run in list_runs(runs)}
     assert [found[name].outcome for name in ("ladder/good", "killed", "stopped")] == ["finished", "running", "stopped"]
     assert (found["branch"].parent, found["branch"].first, found["stopped"].notes) == ("stopped", 5, 1)
