@@ -224,8 +224,8 @@ def require_equal_steps(plan: Plan) -> None:
     for segment in plan.segments:
         if segment.batch or segment.length:
             raise ConfigurationError(
-                f"phase {segment.phase!r} has a batch or length of its own, and the bundled trainer takes steps of one "
-                "size: leave Phase(batch=, length=) out, or read Loader.update in a trainer of yours"
+                f"phase {segment.phase!r} has a batch or length of its own, and runs that are compared take steps of "
+                "one size: leave Phase(batch=, length=) out, or read Loader.update in a trainer of yours"
             )
 
 
