@@ -10,7 +10,7 @@ The architecture is the one that computes the same, so that nothing of the model
 
 The two of softmax experts have neither a routing bias nor a shared expert; a model that has is refused. GLM's
 shared expert is a multiple of an expert wide, so a narrower one is filled up with zeros, which change nothing.
-A matrix is stored as (outputs, inputs). Plan, state and step that a model comes from stand in `config.json` as "curate".
+A matrix is stored as (outputs, inputs). `config.json` has the plan, state and step that a model comes from as "curate".
 
 Invariant: logits equal ours up to rounding; the same checkpoint gives the same bytes. Memory: twice the parameters.
 """

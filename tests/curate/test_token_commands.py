@@ -18,6 +18,9 @@ from curate.upkeep.trace import trace_token
 from mixtures import Chunks, FillInTheMiddle, Mixture, Packed, Packing, Phase, Plan, explain, locate
 from tests.curate.corpus import small_outputs, write_corpus
 from tests.road.corpus import documents, road, run_road, write_raw
+from trainers.checkpoint import Checkpoint, Checkpoints
+from trainers.config import Config, ModelConfig, OptimizerConfig, flat
+from trainers.state import arrays, init_state
 
 RECIPE = str(Path(__file__).parents[1] / "road" / "corpus.py")
 
@@ -314,3 +317,57 @@ def test_compare_with_a_mixture_that_trains_on_the_held_out_text_is_refused(
     assert "no held-out text is neutral: mixtures train on all of it" in capsys.readouterr().err
     assert main(["compare", str(tmp_path / "other"), str(store), "--steps", "2"]) == 2
     assert "has no held-out text: give its recipe Outputs(…, validation=…)" in capsys.readouterr().err
+
+
+def _save(run: Path, vocabulary: int) -> Path:
+    model = ModelConfig(vocabulary=vocabulary, width=16, layers=1, heads=2, kv_heads=1, hidden=16)
+    config = Config(model, OptimizerConfig(learning_rate=0.01, warmup=0), steps=3, batch=2, length=16)
+    checkpoints = Checkpoints(run)
+    with checkpoints.locked():
+        checkpoints.save(Checkpoint(0, "plan", flat(config), {}, arrays(init_state(config))))
+    return run
+
+
+@pytest.fixture
+def saved(tmp_path: Path, plan: Plan) -> Path:
+    """A run with the vocabulary of the store."""
+    return _save(tmp_path / "run", plan.vocabulary)
+
+
+def test_sample_writes_the_same_text_for_a_seed(saved: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["sample", str(saved), "--store", str(store), "--prompt", "The", "--count", "6", "--top-k", "50"]
+    texts = []
+    for seed in ("1", "1", "2"):
+        assert main([*command, "--seed", seed]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] != texts[2]
+    assert all(text.startswith("The") for text in texts)
+
+
+def test_export_model_writes_model_and_tokenizer(
+    saved: Path, store: Path, plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["export-model", str(saved), str(out), "--store", str(store), "--step", "0"]) == 0
+    assert "LlamaForCausalLM, step 0, state" in capsys.readouterr().out
+    assert {path.name for path in out.iterdir()} == {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+    assert json.loads((out / "config.json").read_text("utf-8"))["vocab_size"] == plan.vocabulary
+
+
+def test_sample_and_export_of_what_is_not_there_exit_2_and_say_what_to_do(
+    saved: Path, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = _save(tmp_path / "other", 77)
+    for arguments, said in (
+        (["sample", str(saved)], "--store"),
+        (["sample", str(other), "--store", str(store), "--prompt", "The"], "tokens, the model 77"),
+        (["export-model", str(saved), str(tmp_path / "out"), "--step", "9"], "there are 0"),
+        (["export-model", str(saved), str(tmp_path / "out"), "--weights", "average"], "keeps no average"),
+    ):
+        assert main(arguments) == 2, arguments
+        assert said in capsys.readouterr().err
