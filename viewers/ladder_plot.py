@@ -79,8 +79,8 @@ def progress_plot(forecast: Forecast, points: Sequence[Point]) -> Markup | None:
     ]
     if means:
         shapes.append(element("path", d=f"M{'L'.join(place(*mean) for mean in means)}h0", class_="line"))
-    legend = "area: forecast, line: mean of each 5 % of training"
-    return _figure("Forecast while it trains", legend, (f"{high:.3f}", f"{low:.3f}"), ("start", "100 %"), shapes)
+    legend = "area: forecast, line: the run, each 5 %"
+    return _figure("While it trains", legend, (f"{high:.3f}", f"{low:.3f}"), ("start", "100 %"), shapes)
 
 
 def said_band(band: Band) -> str:
