@@ -13,7 +13,7 @@ nothing recomputed. For that the compiler must not fuse across the borders of a 
 last addition, the squares that a gradient's norm sums up were seen to differ in their last bit between one device and
 two. So a shard that is alone on its device, and the last addition, stand in loops of one turn, which the compiler
 cannot know. Cost: 2 log2(shards on a device) copies of the gradients at a time, each exchange a whole copy instead of a
-psum's two halves; docs/training.md has the figures.
+psum's two halves; docs/devices.md has the figures.
 """
 
 from __future__ import annotations
