@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args, get_type_hints
 
 from curate.configuration import ConfigurationError
 
@@ -247,12 +247,14 @@ def recipe(
     vocabulary: int,
     length: int = DEFAULT_LENGTH,
     batch: int | None = None,
+    steps: int | None = None,
     seed: int = 0,
 ) -> Config:
     """Return the configuration that follows from the model's `width` and the `tokens` that it sees.
 
-    `vocabulary` and `length` (and `batch`, if given) are facts of the tokenizer and the plan, not dials. With
-    N matrix parameters and D = `tokens`:
+    `vocabulary` and `length` (and `batch` and `steps`, if given) are facts of the tokenizer and the plan, not dials; a
+    plan whose phases have batches of their own has as many `steps` as `updates`. With N matrix parameters and
+    D = `tokens`:
 
         layers      = 2 + width / 64
         heads       = width / 32 below width 512, else width / 64; two share a key and value head, if even
@@ -266,7 +268,8 @@ def recipe(
     The law was fitted on N ≥ 6e7, D ≥ 2e9. Far below that its rate is too high, hence the bound: at N = 1.5e5 and
     D = 3e5 it asks for 0.01. Held-out loss there was 5.47 at 0.01, 5.36 at 0.005, 5.14 at 0.003, 5.27 at 0.002, 5.77
     at 0.001 (one seed). The rate is rounded to three digits, so that a mathematical library that differs in the last
-    bit gives the same configuration.
+    bit gives the same configuration. What is no matter of size is left at its default and changed with
+    `dataclasses.replace`: bfloat16, strict sums, Muon, a running average, experts, the shape of the schedule.
 
     Raises:
         ConfigurationError: `width` is not a positive multiple of 64, or `tokens` are fewer than one batch.
@@ -284,7 +287,7 @@ def recipe(
         head="tied" if width < 1024 else "own",
     )
     rows = _power_of_two(0.58 * tokens**0.571 / length) if batch is None else batch
-    steps = tokens // (rows * length)
+    steps = tokens // (rows * length) if steps is None else steps
     _require(steps >= 1, f"{tokens} tokens are fewer than one batch of {rows} × {length}")
     rate = min(LARGEST_RATE, 1.79 * model.matrix_parameters**-0.713 * tokens**0.307)
     optimizer = OptimizerConfig(learning_rate=float(f"{rate:.2e}"), warmup=steps // 20, decay=steps // 5)
@@ -304,6 +307,34 @@ def flat(config: Any) -> dict[str, int | str]:
         else:
             result |= {} if value is None else {field.name: repr(value) if isinstance(value, float) else value}
     return result
+
+
+def unflat(values: Mapping[str, object]) -> Config:
+    """Return the configuration whose `flat` description is `values`.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    try:
+        found: Config = _built(Config, values)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"no configuration of this version: {error}") from None
+    if other := differences(values, flat(found)):
+        raise ConfigurationError(f"no configuration of this version: {'; '.join(other)}")
+    return found
+
+
+def _built(kind: Any, values: Mapping[str, object]) -> Any:
+    given: dict[str, object] = {}
+    for name, hint in get_type_hints(kind).items():
+        kinds = (hint, *get_args(hint))
+        nested = next((each for each in kinds if dataclasses.is_dataclass(each)), None)
+        inner = {key.removeprefix(f"{name}."): value for key, value in values.items() if key.startswith(f"{name}.")}
+        if nested is not None and inner:
+            given[name] = _built(nested, inner)
+        elif name in values:
+            given[name] = float(str(values[name])) if float in kinds else values[name]
+    return kind(**given)
 
 
 def differences(stored: Mapping[str, object], given: Mapping[str, object]) -> list[str]:

@@ -25,14 +25,13 @@ HARDWARE: Final = ("devices", "hosts")
 """What a strict run may change between two starts: its state is the same on any number of devices."""
 
 
-def environment() -> dict[str, str]:
-    """Return the fingerprint of this process: versions, backend, devices, threads, instruction set, XLA's flags."""
-    devices = jax.devices()
+def environment(devices: int = 1) -> dict[str, str]:
+    """Return the fingerprint of a run on `devices`: versions, backend, threads, instruction set, XLA's flags."""
     return {
         **{library: version(library) for library in LIBRARIES},
         "backend": jax.default_backend(),
-        "device": devices[0].device_kind,
-        "devices": str(len(devices)),
+        "device": jax.devices()[0].device_kind,
+        "devices": str(devices),
         "hosts": str(jax.process_count()),
         "threads": str(_threads()),
         "machine": platform.machine(),

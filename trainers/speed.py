@@ -37,12 +37,13 @@ def flop_per_token(model: ModelConfig, length: int) -> int:
     return 6 * weights + 6 * model.layers * model.width * length
 
 
-def measure_peak(compute: Compute = "float32", *, size: int = 2048, seconds: float = 0.5) -> Peak:
+def measure_peak(compute: Compute = "float32", *, seconds: float = 0.2) -> Peak:
     """Return what products of square matrices reach on the first device, times the number of devices.
 
-    The best of as many products of `size` as fit into `seconds`. What is measured is an attainable peak, below that of
-    a data sheet, so an MFU over it is above one over the data sheet's.
+    The best of as many products as fit into `seconds`, of a size that keeps the device busy. What is measured is an
+    attainable peak, below that of a data sheet, so an MFU over it is above one over the data sheet's.
     """
+    size = 1024 if jax.default_backend() == "cpu" else 8192
     matrix = jnp.ones((size, size), jnp.dtype(compute))
     product = jax.jit(lambda a: a @ a)
     product(matrix).block_until_ready()

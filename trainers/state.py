@@ -16,11 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 import optax
+from jax.sharding import Mesh, Sharding
 from jaxtyping import Array, Float, Int
 
 from trainers.checkpoint import CheckpointError, digest_arrays
 from trainers.config import Config
 from trainers.hosts import whole
+from trainers.mesh import shardings
 from trainers.model import Model, init_bias, init_model
 from trainers.optimizer import make_optimizer
 from trainers.stored_arrays import StoredArray
@@ -60,8 +62,10 @@ def _name(path: tuple[object, ...]) -> str:
     return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
-def restore(config: Config, stored: Mapping[str, npt.NDArray[np.generic] | StoredArray]) -> State:
-    """Return the state whose `arrays` are `stored`.
+def restore(
+    config: Config, stored: Mapping[str, npt.NDArray[np.generic] | StoredArray], mesh: Mesh | None = None
+) -> State:
+    """Return the state whose `arrays` are `stored`, on the devices of `mesh`, which each read what they hold.
 
     Raises:
         CheckpointError: the names, shapes or types are not those of a state of `config`.
@@ -77,10 +81,15 @@ def restore(config: Config, stored: Mapping[str, npt.NDArray[np.generic] | Store
                 f"{name} is stored as {stored[name].dtype}{list(stored[name].shape)}, this configuration has "
                 f"{leaf.dtype}{list(leaf.shape)}"
             )
-    values = [
-        jnp.array(np.asarray(stored[_name(path)])) if leaf.size else jnp.zeros(leaf.shape, leaf.dtype)
-        for path, leaf in leaves
-    ]
+    places = [None] * len(leaves) if mesh is None else jax.tree.leaves(shardings(shapes, mesh))
+
+    def array(name: str, leaf: jax.ShapeDtypeStruct, place: Sharding | None) -> jax.Array:
+        found = stored[name] if leaf.size else np.zeros(leaf.shape, leaf.dtype)
+        if place is None:
+            return jnp.array(np.asarray(found))
+        return jax.make_array_from_callback(leaf.shape, place, lambda index: np.array(found[index or ()]))
+
+    values = [array(_name(path), leaf, place) for (path, leaf), place in zip(leaves, places, strict=True)]
     restored: State = jax.tree_util.tree_unflatten(tree, values)
     return restored
 

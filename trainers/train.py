@@ -1,6 +1,6 @@
 """Training on a plan: the loop, its log, its checkpoints; killed at any moment, the same command ends the same.
 
-Invariants: update s uses `loader.batch(s)` and nothing else of the outside; the last checkpoint is all that a resume
+Invariants: update s uses the loader's batch s and nothing else of the outside; the last checkpoint is all that a resume
 reads. So the final state and the log without its timings are those of an undisturbed run (same environment; a start in
 another one is recorded in the log and returned in `Trained`). A checkpoint of another plan or configuration is refused.
 
@@ -22,8 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jax.sharding import Mesh
+
 from curate.configuration import ConfigurationError
-from trainers.batches import Batch, Loader, Sequences, checked
+from trainers.batches import Batch, Loader, Sequences, read_update, tokens_before
 from trainers.checkpoint import Checkpoint, CheckpointError, Checkpoints, Saver
 from trainers.config import Config, differences, flat
 from trainers.environment import HARDWARE, environment
@@ -31,7 +33,7 @@ from trainers.hosts import agreed, any_of, writes
 from trainers.log import Log, Writer, read_log
 from trainers.speed import Peak, flop_per_token
 from trainers.state import State, arrays, digest, init_state, restore
-from trainers.step import Measured, make_step, on_device, on_host
+from trainers.step import Measured, make_step, on_device, on_host, on_mesh
 from trainers.stopping import Asked, signals_wait
 from trainers.validation import TokenBytes, evaluate_sources
 
@@ -62,14 +64,18 @@ def same_plan_only(plan: str, step: int) -> bool:
     return False
 
 
-def fit(loader: Loader, config: Config) -> State:
+def fit(loader: Loader, config: Config, mesh: Mesh | None = None) -> State:
     """Return the state after all steps of `config`, in memory: no log, no checkpoints, no resume.
+
+    With a `mesh`, its devices train together.
 
     Raises:
         TrainingError: the loss of a step is not finite.
         ConfigurationError: a batch does not fit the configuration.
     """
-    last = deque(_steps(init_state(config), 0, config.steps, loader, config), maxlen=1)
+    state = init_state(config)
+    begun = state if mesh is None else on_mesh(state, mesh)
+    last = deque(_steps(begun, 0, config.steps, loader, config, mesh), maxlen=1)
     state, _, _ = last.pop()
     return state
 
@@ -87,6 +93,7 @@ def train(
     keep: int = 2,
     keep_every: int = 0,
     peak: Peak | None = None,
+    mesh: Mesh | None = None,
     continues: Callable[[str, int], bool] = same_plan_only,
     failpoint: Callable[[str], None] = lambda point: None,
 ) -> Trained:
@@ -105,6 +112,8 @@ def train(
         keep: how many of the last checkpoints stay.
         keep_every: checkpoints of every so many updates stay for good; 0: none.
         peak: what the hardware could do, for the MFU that is shown of the log.
+        mesh: devices that train together (`trainers.mesh.make_mesh`), of all processes if there are several
+            (`trainers.hosts`); None: one device. A run may go on with another one.
         continues: whether this loader's plan gives, below a step, the same batches as the plan of a digest.
         failpoint: called at `POINTS` and at those of a save, with "<point>"; tests pass one that kills the process.
 
@@ -122,7 +131,7 @@ def train(
     with signals_wait() as asked, _writing(checkpoints) as log, closing(_saver(checkpoints, log)) as saver:
         last = agreed(max(checkpoints.steps(), default=-1))
         stored = None if last < 0 else checkpoints.load(last)
-        run = _Run(loader, config, checkpoints, stored, log, saver, asked, held_out, every, peak)
+        run = _Run(loader, config, checkpoints, stored, log, saver, asked, held_out, every, peak, mesh)
         return run.to(config.steps if steps is None else min(steps, config.steps), continues)
 
 
@@ -174,13 +183,14 @@ class _Run:
     held_out: _HeldOut
     every: _Intervals
     peak: Peak | None
+    mesh: Mesh | None
 
     def to(self, stop: int, continues: Callable[[str, int], bool]) -> Trained:
         """Run from the last checkpoint, or from the beginning, to `stop` updates."""
         state, done, changed = self._open(continues)
         try:
             failpoint = self.checkpoints.failpoint
-            steps = _steps(state, done, stop, self.loader, self.config, failpoint)
+            steps = _steps(state, done, stop, self.loader, self.config, self.mesh, failpoint)
             with closing(steps):
                 begun = time.perf_counter()
                 for state, step, measured in steps:
@@ -210,11 +220,14 @@ class _Run:
 
     def _open(self, continues: Callable[[str, int], bool]) -> tuple[State, int, tuple[str, ...]]:
         """Return the state to go on from, its step, and what differs in the environment that made it."""
-        stored, here, changed = self.stored, environment(), list[str]()
+        stored, here, changed = self.stored, self._environment(), list[str]()
         if stored is not None:
             self._refuse_another_run(stored, continues)
             changed = self._changed(stored, here)
-        state = init_state(self.config) if stored is None else restore(self.config, stored.arrays)
+            state = restore(self.config, stored.arrays, self.mesh)
+        else:
+            begun = init_state(self.config)
+            state = begun if self.mesh is None else on_mesh(begun, self.mesh)
         step = stored.step if stored else 0
         self._log_start(step, here, changed)
         if stored is None:
@@ -236,6 +249,9 @@ class _Run:
         if self.peak is not None:
             timing |= {"peak_flops": self.peak.flops, "peak": self.peak.basis}
         self._write("start", step, values, timing)
+
+    def _environment(self) -> dict[str, str]:
+        return environment(1 if self.mesh is None else self.mesh.size)
 
     @property
     def parent(self) -> dict[str, Any] | None:
@@ -279,15 +295,18 @@ class _Run:
             )
 
     def _log_step(self, step: int, measured: Measured, seconds: float) -> None:
-        tokens = self.config.batch * self.config.length
+        shape = self.config.batch, self.config.length
+        before, done = (tokens_before(self.loader, update, shape) for update in (step, step + 1))
         values = {
             "loss": measured.loss if measured.predicted else None,
-            "tokens": (step + 1) * tokens,
+            "tokens": done,
             "predicted": measured.predicted,
             "learning_rate": measured.learning_rate,
             "gradient_norm": measured.gradient_norm,
+            "parameter_norm": measured.parameter_norm,
+            **({} if measured.experts is None else {"experts": measured.experts}),
         }
-        timing = {"time": time.time(), "seconds": seconds, "tokens_per_second": tokens / seconds}
+        timing = {"time": time.time(), "seconds": seconds, "tokens_per_second": (done - before) / seconds}
         self._write("train", step, values, timing)
 
     def _validate(self, state: State, step: int) -> None:
@@ -306,7 +325,7 @@ class _Run:
         if self.log is not None:
             self.log.sync()  # a checkpoint never outlives the lines that lead to it
             plan, parent = self.loader.digest, self.parent
-            self.saver.save(Checkpoint(step, plan, flat(self.config), environment(), stored, parent=parent))
+            self.saver.save(Checkpoint(step, plan, flat(self.config), self._environment(), stored, parent=parent))
 
     def _write(self, kind: str, step: int, values: Mapping[str, object], timing: Mapping[str, object]) -> None:
         if self.log is not None:
@@ -319,6 +338,7 @@ def _steps(
     stop: int,
     loader: Loader,
     config: Config,
+    mesh: Mesh | None,
     failpoint: Callable[[str], None] = lambda point: None,
 ) -> Generator[tuple[State, int, Measured]]:
     """Yield the state after each update, the update's number and what was measured; a yielded state dies with the next.
@@ -326,12 +346,12 @@ def _steps(
     Raises:
         TrainingError: the loss of a step is not finite.
     """
-    advance = make_step(config)
+    advance = make_step(config, mesh)
     batches = _read_ahead(loader, config, begin, stop)
     with closing(batches):
         for step, batch in enumerate(batches, begin):
             failpoint("batch")
-            state, metrics = advance(state, on_device(batch))
+            state, metrics = advance(state, on_device(batch, mesh))
             measured = on_host(metrics)
             failpoint("step")
             if not (math.isfinite(measured.loss) and math.isfinite(measured.gradient_norm)):
@@ -347,7 +367,7 @@ def _read_ahead(loader: Loader, config: Config, begin: int, stop: int) -> Genera
     shape = (config.batch, config.length)
 
     def read(step: int) -> Sequences:
-        return checked(loader.batch(step), config.model.vocabulary, shape)
+        return read_update(loader, step, config.model.vocabulary, shape)
 
     if begin >= stop:
         return

@@ -18,9 +18,8 @@ from jaxtyping import Array, Float
 
 from curate.configuration import ConfigurationError
 from trainers.batches import Batch, checked
-from trainers.loss import model_loss
+from trainers.loss import Inputs, model_loss
 from trainers.model import Model
-from trainers.step import on_device
 
 _losses = jax.jit(model_loss)
 
@@ -59,7 +58,9 @@ def evaluate(
     """
     total, predicted = 0.0, 0
     for batch in batches:
-        loss = _losses(model, bias, on_device(checked(batch, model.embedding.shape[0])))
+        given = checked(batch, model.embedding.shape[0])
+        arrays = given.tokens, given.segments, given.positions, given.loss_mask
+        loss = _losses(model, bias, Inputs(*map(np.asarray, arrays)))  # type: ignore[arg-type]  # whole on each device
         total += float(loss.cross_entropy)
         predicted += int(loss.predicted)
     if not predicted:
