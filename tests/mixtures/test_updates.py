@@ -90,6 +90,7 @@ def test_updates_of_any_schedule_read_each_step_once_in_order_for_any_split(
             assert np.array_equal(getattr(whole, field), np.concatenate([getattr(part, field) for part in parts]))
         assert whole.tokens.shape[1] == updates[number].length
         assert not whole.loss_mask[:, 0].any()
+        assert loader.tokens_before(number + 1) - loader.tokens_before(number) == whole.tokens.size
         assert (whole.positions[:, 0] == 0).all()
     with pytest.raises(IndexError, match="is not in range"):
         plan.update(plan.updates)

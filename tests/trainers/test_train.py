@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from curate.configuration import ConfigurationError
-from tests.trainers.synthetic import MODEL, MarkovLoader, held_out, tiny
+from tests.trainers.synthetic import MODEL, MarkovLoader, held_out, sequences, tiny
 from tests.trainers.training import run
 from trainers.checkpoint import CheckpointError, Checkpoints
 from trainers.log import read_log, untimed
@@ -64,6 +64,29 @@ def test_log_tells_of_every_step_and_validation(undisturbed):
     assert all(line["timing"]["tokens_per_second"] > 0 for line in log.train)
     assert (trained.step, trained.changed, log.repeated, log.disagreed) == (10, (), 0, ())
     assert Checkpoints(folder).steps() == [8, 10]
+
+
+class Growing:
+    """A loader of a plan whose batch doubles at update 2, and whose rows are half as long there."""
+
+    digest = "growing"
+
+    def update(self, number):
+        tokens = MarkovLoader().batch(number).tokens
+        return sequences(tokens if number < 2 else np.concatenate([tokens, tokens]).reshape(16, 8))
+
+    def tokens_before(self, number):
+        return 64 * number + 64 * max(0, number - 2)
+
+    def batch(self, step):
+        raise AssertionError("asked for a batch, not for an update")
+
+
+def test_updates_of_a_schedule_of_batches_and_lengths_are_trained_on_and_counted(tmp_path):
+    assert run(tmp_path, loader=Growing(), steps=3, validation={}).step == 3
+    lines = read_log(tmp_path).train
+    assert [line["tokens"] for line in lines] == [64, 128, 256]
+    assert [line["predicted"] for line in lines] == [4 * 15, 4 * 15, 16 * 7]
 
 
 def test_run_in_parts_ends_as_the_undisturbed_one(undisturbed, tmp_path):
