@@ -14,6 +14,7 @@ MAY_IMPORT = {
     "viewers": {"transforms", "curate", "mixtures", "trainers"},
 }
 SEES_EVERYTHING = {
+    "curate/commands/ablate.py",
     "curate/commands/audit.py",
     "curate/commands/compare.py",
     "curate/commands/declare.py",
@@ -26,7 +27,9 @@ SEES_EVERYTHING = {
     "curate/commands/propose.py",
     "curate/commands/report.py",
     "curate/commands/store.py",
+    "curate/commands/runs.py",
     "curate/commands/tokens.py",
+    "curate/commands/training.py",
 }
 HEAVY = {
     "boto3",

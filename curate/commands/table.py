@@ -105,13 +105,21 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("trace", "tokens", "add_trace", "lead a token of a batch back to its document and raw record"),
         Command(
             "train",
-            "tokens",
+            "training",
             "add_train",
             "train the bundled model on the plan; the same command goes on where it was stopped",
         ),
-        Command("sample", "models", "add_sample", "let the model of a run write a text"),
         Command(
-            "export-model", "models", "add_export_model", "write the model of a run in the layout of Hugging Face"
+            "watch",
+            "runs",
+            "add_watch",
+            "write run.html, the page of a training run, again and again until it ends; 1 when a check fails",
+        ),
+        Command("log", "runs", "add_log", "feed TensorBoard, W&B (offline) or trackio from the log of a training run"),
+        Command("sample", "models", "add_sample", "let the model of a run write a text"),
+        Command("export-model", "models", "add_export_model", "write the model of a run in the layout of Hugging Face"),
+        Command(
+            "ablate", "ablate", "add_ablate", "leave out one part of a recipe at a time and say which earn their place"
         ),
         Command("propose", "propose", "add_propose", "propose weights for a mixture, from small runs of many"),
         Command("compare", "compare", "add_compare", "say which of several mixtures is better, by training on each"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,6 @@ from curate.configuration import ConfigurationError
 from curate.digests import text_digest
 from curate.products import Caches
 from curate.run import Result, open_result
-from curate.running.progress import Progress
 from curate.store import Store, StoreError
 from mixtures import Loader, Plan, PlanError, explain, locate
 from mixtures.packings import packings_in
@@ -131,74 +129,6 @@ def _replay(trace: Any, options: argparse.Namespace) -> int:
     return 0
 
 
-def train_command(store: Store, folder: str, options: argparse.Namespace) -> int:
-    """Train the bundled model on the plan, from its last checkpoint if there is one; print losses as they come."""
-    from trainers.config import recipe
-    from trainers.train import train
-
-    result, plan, caches = opened(store, folder)
-    opened_caches = caches.open()
-    require_equal_steps(plan)
-    steps = min(plan.steps, options.steps or plan.steps)
-    length = plan.sequences.length
-    config = recipe(
-        options.width, steps * plan.batch * length, vocabulary=plan.vocabulary, length=length, batch=plan.batch
-    )
-    packings = packings_in(store, folder, plan, opened_caches)
-    watched = Watched(Loader(plan, opened_caches, packings=packings), steps)
-    done = train(
-        watched,
-        config,
-        options.run,
-        steps=steps,
-        continues=plan.agrees_with,
-        validation=held_out(plan, result.caches.get("validation"), options.held_out),
-    )
-    watched.progress.finish()
-    for line in losses(options.run):
-        print(line)
-    if done.changed:
-        print(f"resumed in another environment, equality is not promised: {'; '.join(done.changed)}", file=sys.stderr)
-    print(f"step {done.step}, state {done.digest}")
-    print(options.run / "log.jsonl")
-    return 0
-
-
-class Watched:
-    """A loader that shows how far training is."""
-
-    def __init__(self, loader: Loader, steps: int) -> None:
-        """Watch the batches that `loader` gives for `steps` steps."""
-        self.loader = loader
-        self.progress = Progress("train", steps, 0, words=("steps", "tokens"))
-
-    @property
-    def digest(self) -> str:
-        """Digest of the plan."""
-        return self.loader.digest
-
-    def batch(self, step: int) -> Any:
-        """Return the batch of `step`."""
-        batch = self.loader.batch(step)
-        self.progress.advance(batch.tokens.size, 0)
-        return batch
-
-
-def losses(run: Path) -> list[str]:
-    """Return the first and last loss of training, and of each held-out source, in words."""
-    from trainers.log import read_log
-
-    log = read_log(run)
-    series: dict[str, list[tuple[int, float]]] = {}
-    for entry in (*log.train, *log.validation):
-        if entry["loss"] is not None:
-            series.setdefault(entry.get("source", "training"), []).append((entry["step"], entry["loss"]))
-    return [
-        f"{name:<12} loss {values[0][1]:.3f} at step {values[0][0]}, {values[-1][1]:.3f} at step {values[-1][0]}"
-        for name, values in series.items()
-    ]
-
-
 def held_out(plan: Plan, caches: Caches | None, sequences: int) -> dict[str, Sequence[Any]]:
     """Return fixed batches of the first `sequences` sequences of each validation cache, by cell."""
     if caches is None:
@@ -269,17 +199,4 @@ def add_trace(command: argparse.ArgumentParser) -> None:
     command.add_argument("--replay", metavar="FILE[:NAME]", help="read the record again and apply this recipe again")
     command.add_argument(
         "--set", action="append", default=[], metavar="K=V", help="a setting of the recipe; repeatable"
-    )
-
-
-def add_train(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `train`."""
-    _add_plan_command(command, train_command)
-    command.add_argument(
-        "--run", type=Path, required=True, metavar="RUN", help="folder of the run: log and checkpoints"
-    )
-    command.add_argument("--steps", type=int, metavar="N", help="updates, part of the schedule (default: all)")
-    command.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
-    command.add_argument(
-        "--held-out", type=int, default=64, metavar="N", help="held-out sequences per source (default: 64)"
     )

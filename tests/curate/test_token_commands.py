@@ -251,6 +251,17 @@ def test_train_writes_a_log_goes_on_where_it_was_stopped_and_ends_the_same(
     assert capsys.readouterr().out == first
     assert main([*command, "--steps", "5"]) == 3
     assert "steps" in capsys.readouterr().err  # another budget is another schedule: the field is named
+    run, branch = tmp_path / "run", tmp_path / "branch"
+    assert main(["watch", str(run), "--every", "0"]) == 0
+    page = (run / "run.html").read_text("utf-8")
+    assert all(shown in page for shown in ("Bits per byte", "letters", "finished", "of what products of matrices"))
+    assert main(["log", str(run), "--to", "tensorboard"]) == 0
+    assert f"10 lines of {run / 'log.jsonl'} to tensorboard" in capsys.readouterr().out
+    cooled = ["train", str(store), "--run", str(branch), "--from", str(run), "--cooldown", "2", "--held-out", "2"]
+    assert main([*cooled, "--at", "3"]) == 2
+    assert "no checkpoint of step 3, only of 0, 4" in capsys.readouterr().err
+    assert main([*cooled, "--at", "0"]) == main([*cooled, "--at", "0"]) == 0
+    assert "step 2, state " in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -1,0 +1,235 @@
+"""`curate train`: the bundled model on a plan; with `--from` as a branch of another run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curate.commands.results import last_result
+from curate.commands.store_options import STORE_HELP, add_store_options, store_of
+from curate.commands.tokens import held_out, opened, tokenizer_of
+from curate.configuration import ConfigurationError
+from curate.products import Caches
+from curate.running.progress import Progress
+from mixtures import Loader, Plan
+from mixtures.packings import packings_in
+from transforms.token_bytes import token_bytes
+
+if TYPE_CHECKING:
+    from trainers.config import Config
+    from trainers.speed import Peak
+
+
+def add_train(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `train`."""
+    command.set_defaults(command=train_command)
+    command.add_argument("store", metavar="DIR", help=f"store with a result that has a plan: {STORE_HELP}")
+    add_store_options(command)
+    command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
+    number: Callable[..., Any] = command.add_argument
+    number("--run", type=Path, required=True, metavar="RUN", help="folder of the run: log and checkpoints")
+    number("--steps", type=int, metavar="N", help="updates, part of the schedule (default: all)")
+    number("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
+    number("--held-out", type=int, default=64, metavar="N", help="held-out sequences per source (default: 64)")
+    number("--validate-every", type=int, default=100, metavar="N", help="updates between validations (default: 100)")
+    number("--checkpoint-every", type=int, default=100, metavar="N", help="updates between checkpoints (default: 100)")
+    number("--keep", type=int, default=2, metavar="K", help="last checkpoints that stay (default: 2)")
+    number("--keep-every", type=int, default=0, metavar="N", help="checkpoints of every N updates stay for good")
+    number(
+        "--strict",
+        type=int,
+        metavar="SHARDS",
+        help="bits that do not depend on the number of devices: sums over so many shards, a power of two, in one tree",
+    )
+    number("--compute", choices=["float32", "bfloat16"], default="float32", help="type of products (default: float32)")
+    number(
+        "--peak",
+        type=float,
+        metavar="FLOPS",
+        help="operations a second that all devices can do, for MFU (default: what products of matrices reach)",
+    )
+    number("--from", dest="parent", type=Path, metavar="RUN", help="begin as a branch of this run, at --at")
+    number("--at", type=int, metavar="S", help="step of a checkpoint of --from")
+    number("--cooldown", type=int, metavar="N", help="of a branch: let the rate fall to zero over N updates, and end")
+    number("--rate", type=float, metavar="R", help="of a branch: another learning rate")
+    number(
+        "--first",
+        choices=["step", "plan"],
+        default="step",
+        help="what a branch reads first: the batch of its step, or the first of the plan (default: step)",
+    )
+    number("--hosts", metavar="HOST:PORT,N,I", help="this is process I of N that meet at process 0, HOST:PORT")
+
+
+def train_command(options: argparse.Namespace) -> int:
+    """Train the bundled model on the plan, from its last checkpoint if there is one; print losses as they come."""
+    if options.hosts:
+        _join(options.hosts)
+    from trainers.train import train
+
+    store = store_of(options)
+    folder = options.recipe or last_result(store)
+    result, plan, caches = opened(store, folder)
+    opened_caches = caches.open()
+    loader = Loader(plan, opened_caches, packings=packings_in(store, folder, plan, opened_caches))
+    source, config = (loader, _config(plan, options)) if options.parent is None else _branched(loader, options)
+    watched = (WatchedUpdates if isinstance(source, Loader) else Watched)(source, config.steps)
+    done = train(
+        watched,
+        config,
+        options.run,
+        validation=held_out(plan, result.caches.get("validation"), options.held_out),
+        validate_every=options.validate_every,
+        token_bytes=_token_bytes(plan, caches),
+        checkpoint_every=options.checkpoint_every,
+        keep=options.keep,
+        keep_every=options.keep_every,
+        peak=_peak(config, options.peak),
+        mesh=_mesh(config),
+        continues=plan.agrees_with,
+    )
+    watched.progress.finish()
+    for line in losses(options.run):
+        print(line)
+    if done.changed:
+        print(f"resumed in another environment, equality is not promised: {'; '.join(done.changed)}", file=sys.stderr)
+    print(f"step {done.step}, state {done.digest}")
+    print(options.run / "log.jsonl")
+    return 0
+
+
+def _config(plan: Plan, options: argparse.Namespace) -> Config:
+    """Return what the one dial gives for this plan, or as much of it as is asked for."""
+    from trainers.config import recipe
+
+    steps = min(plan.updates, options.steps or plan.updates)
+    length = plan.sequences.length
+    tokens = plan.update(steps - 1).stop * plan.batch * length
+    facts = {"vocabulary": plan.vocabulary, "length": length, "batch": plan.batch, "steps": steps}
+    config = recipe(options.width, tokens, **facts)
+    if options.strict is not None:
+        config = replace(config, reduction="strict", shards=options.strict)
+    return replace(config, compute=options.compute)
+
+
+def _branched(loader: Loader, options: argparse.Namespace) -> tuple[Any, Config]:
+    """Return the loader and the configuration of a branch, which is begun unless it has been already."""
+    from trainers.branch import Later, branch, cooldown
+    from trainers.checkpoint import Checkpoints
+    from trainers.config import unflat
+
+    if options.at is None:
+        raise ConfigurationError("--from takes --at, the step of a checkpoint of that run")
+    source = Later(loader, options.at) if options.first == "plan" else loader
+    begun = Checkpoints(options.run)
+    if there := begun.steps():
+        return source, unflat(begun.load(there[-1]).config)
+    parents = Checkpoints(options.parent)
+    if options.at not in parents.steps():
+        known = ", ".join(map(str, parents.steps())) or "none"
+        raise ConfigurationError(f"{options.parent} has no checkpoint of step {options.at}, only of {known}")
+    config = unflat(parents.load(options.at).config)
+    if options.rate is not None:
+        config = replace(config, optimizer=replace(config.optimizer, learning_rate=options.rate))
+    if options.steps is not None:
+        config = replace(config, steps=options.steps)
+    if options.cooldown is not None:
+        config = cooldown(config, options.at, options.cooldown)
+    branch(options.parent, options.at, options.run, config, source)
+    return source, config
+
+
+def _join(hosts: str) -> None:
+    from trainers.hosts import join_hosts
+
+    try:
+        coordinator, processes, process = hosts.split(",")
+        join_hosts(coordinator, int(processes), int(process))
+    except ValueError:
+        raise ConfigurationError(f"--hosts is HOST:PORT,N,I, as 10.0.0.1:7000,2,0, got {hosts}") from None
+
+
+def _mesh(config: Config) -> Any:
+    """Return the mesh of as many devices as the run can be cut into, None for one."""
+    import jax
+
+    from trainers.mesh import check_mesh, make_mesh
+
+    count = jax.device_count()
+    while count > 1:
+        mesh = make_mesh(devices=jax.devices()[:count])
+        try:
+            check_mesh(config, mesh)
+        except ConfigurationError:
+            if jax.process_count() > 1:
+                raise
+            count -= 1
+        else:
+            return mesh
+    return None
+
+
+def _peak(config: Config, given: float | None) -> Peak:
+    from trainers.speed import Peak, measure_peak
+
+    return measure_peak(config.compute) if given is None else Peak(given, "given")
+
+
+def _token_bytes(plan: Plan, caches: Caches) -> Any:
+    import numpy as np
+
+    found = token_bytes(tokenizer_of(caches).encoder().file)
+    return np.pad(found, (0, max(0, plan.vocabulary - len(found))))
+
+
+class Watched:
+    """A loader that shows how far training is."""
+
+    def __init__(self, loader: Any, steps: int) -> None:
+        """Watch the batches that `loader` gives for `steps` steps."""
+        self.loader = loader
+        self.progress = Progress("train", steps, 0, words=("steps", "tokens"))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the plan."""
+        return str(self.loader.digest)
+
+    def batch(self, step: int) -> Any:
+        """Return the batch of `step`."""
+        return self._seen(self.loader.batch(step))
+
+    def _seen(self, batch: Any) -> Any:
+        self.progress.advance(batch.tokens.size, 0)
+        return batch
+
+
+class WatchedUpdates(Watched):
+    """The same for a loader whose updates have batches of their own."""
+
+    def update(self, number: int) -> Any:
+        """Return the batch of update `number`."""
+        return self._seen(self.loader.update(number))
+
+    def tokens_before(self, number: int) -> int:
+        """Return the tokens of the updates before `number`."""
+        return int(self.loader.tokens_before(number))
+
+
+def losses(run: Path) -> list[str]:
+    """Return the first and last loss of training, and of each held-out source, in words."""
+    from trainers.log import read_log
+
+    log = read_log(run)
+    series: dict[str, list[tuple[int, float]]] = {}
+    for entry in (*log.train, *log.validation):
+        if entry["loss"] is not None:
+            series.setdefault(entry.get("source", "training"), []).append((entry["step"], entry["loss"]))
+    return [
+        f"{name:<12} loss {values[0][1]:.3f} at step {values[0][0]}, {values[-1][1]:.3f} at step {values[-1][0]}"
+        for name, values in series.items()
+    ]
