@@ -28,7 +28,8 @@ _OTHERS: Final = (
 )
 _LETTER_STANDINS: Final = range(0x30000, 0x3134B)  # CJK extension G, Unicode 13.0
 _OTHER_STANDINS: Final = range(0x1D800, 0x1DA00)  # Sutton SignWriting, Unicode 8.0
-_REFERENCE: Final = re.compile(r"&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));?")
+_NUMBER: Final = re.compile(r"(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));?")
+_REFERENCE: Final = re.compile(rf"&#{_NUMBER.pattern}")
 
 
 def _points(ranges: str) -> Iterator[int]:
@@ -41,6 +42,9 @@ _NEW_LETTERS: Final = frozenset(_points(_LETTERS))
 _NEW: Final = _NEW_LETTERS | frozenset(_points(_OTHERS))
 _IS_NEW: Final = np.zeros(0x110000, np.bool_)
 _IS_NEW[sorted(_NEW)] = True
+_FIRST: Final = min(_NEW)
+_MAY_BE_NEW: Final = _IS_NEW[:0x10000].copy()  # by unit of UTF-16
+_MAY_BE_NEW[0xD800:0xDC00] = True
 
 
 def shield(page: str) -> tuple[str, dict[int, str]]:
@@ -51,18 +55,26 @@ def shield(page: str) -> tuple[str, dict[int, str]]:
     """
     if page.isascii() and "&#" not in page:
         return page, {}
-    references = _REFERENCE.findall(page) if "&#" in page else []
-    referred = {int(hexadecimal, 16) if hexadecimal else int(decimal) for hexadecimal, decimal in references}
-    points = np.frombuffer(page.encode("utf-32-le", "surrogatepass"), np.uint32)  # a regex of this set is 100 × slower
-    found = sorted(set(points[_IS_NEW[points]].tolist()) | (referred & _NEW))
-    if not found:
+    behind = filter(None, map(_NUMBER.match, page.split("&#")[1:]))  # quicker than to search for both
+    referred = {int(found[1], 16) if found[1] else int(found[2]) for found in behind}
+    new_ones = sorted((referred & _NEW) | (set() if page.isascii() else _new_in(page)))
+    if not new_ones:
         return page, {}
     taken = {ord(character) for character in page} | referred
     letters = (point for point in _LETTER_STANDINS if point not in taken)
     others = (point for point in _OTHER_STANDINS if point not in taken)
-    standins = {new: next(letters if new in _NEW_LETTERS else others, 0xFFFD) for new in found}
+    standins = {new: next(letters if new in _NEW_LETTERS else others, 0xFFFD) for new in new_ones}
     shielded = _REFERENCE.sub(lambda reference: _replaced(reference, standins), page).translate(standins)
     return shielded, {standin: chr(new) for new, standin in standins.items() if standin != 0xFFFD}
+
+
+def _new_in(page: str) -> set[int]:
+    """Return the new characters of a page; a regex of this set is 100 × slower."""
+    units = np.frombuffer(page.encode("utf-16-le", "surrogatepass"), np.uint16)
+    if not _MAY_BE_NEW[units[units >= _FIRST]].any():
+        return set()
+    points = np.frombuffer(page.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return set(points[_IS_NEW[points]].tolist())
 
 
 def _replaced(reference: re.Match[str], standins: dict[int, int]) -> str:
