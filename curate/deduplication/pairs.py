@@ -92,9 +92,11 @@ class BandsJob:
             for batch, refs in self.plan.ordered(item.unit):
                 stays = not_empty(batch.column("text"))
                 stays[gone.below(int(refs[-1]) + 1).column("ref").to_numpy() - refs[0]] = False
-                mine = pa.array(stays)
-                there = digests[rows : rows + len(refs)].filter(mine)
-                bands = self._bands(batch.filter(mine), there, refs[stays], (skipped, left_out))
+                there, few = digests[rows : rows + len(refs)], refs
+                if not stays.all():
+                    mine = pa.array(stays)
+                    batch, there, few = batch.filter(mine), there.filter(mine), refs[stays]
+                bands = self._bands(batch, there, few, (skipped, left_out))
                 found.add(bands, partition_of(bands.column("bucket").to_numpy(), exchange.partitions))
                 rows += len(refs)
             publish_files(self.store, item, self.name, {exchange.file: found.finish()}, {})
