@@ -1,5 +1,6 @@
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 
 from curate.configuration import ConfigurationError
 from tests.trainers.synthetic import MODEL, MarkovLoader, held_out, sequences, tiny
-from tests.trainers.training import run
+from tests.trainers.training import STRICT, run
 from trainers.checkpoint import CheckpointError, Checkpoints
 from trainers.log import read_log, untimed
 from trainers.state import arrays, digest, init_state, restore
@@ -34,9 +35,9 @@ def lines(folder):
     return [[untimed(line) for line in part] for part in (log.train, log.validation)]
 
 
-def in_child(folder, *kill):
+def in_child(folder, devices, *kill):
     command = [sys.executable, "-W", "error", "-m", "tests.trainers.training", str(folder), *map(str, kill)]
-    environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(folder.parent / "compiled")}
+    environment = os.environ | {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, env=environment)
 
 
@@ -109,18 +110,62 @@ def test_intervals_of_validation_and_checkpoints_do_not_reach_the_state(undistur
 
 
 @pytest.mark.slow
-def test_run_killed_in_loading_training_logging_and_saving_ends_as_the_undisturbed_one(undisturbed, tmp_path):
-    folder = tmp_path / "run"
+def test_strict_run_killed_in_training_and_saving_and_resumed_on_other_devices_ends_as_the_undisturbed_one(tmp_path):
+    folder, calm = tmp_path / "run", tmp_path / "calm"
+    undisturbed = run(calm, config=STRICT)
     # Updates 0 to 9, checkpoints at 0, 4, 8, 10: each run goes on from what the one before it left.
-    for point, count in [("renamed", 1), ("batch", 3), ("manifest", 1), ("logged", 5)]:
-        result = in_child(folder, point, count)
+    for devices, point, count in [(4, "step", 6), (2, "manifest", 1)]:
+        result = in_child(folder, devices, point, count)
         assert result.returncode == -9, (point, result.stderr)
-    result = in_child(folder)
-    assert result.stdout.strip() == undisturbed[1].digest, result.stderr
-    assert lines(folder) == lines(undisturbed[0])
+    again = run(folder, config=STRICT)
+    assert (again.digest, again.changed) == (undisturbed.digest, ())
+    assert lines(folder) == lines(calm)
     log = read_log(folder)
-    assert (len(log.starts), log.disagreed) == (5, ())
-    assert log.repeated > 0
+    assert [line["environment"]["devices"] for line in log.starts] == ["4", "2", "1"]
+    assert (log.disagreed, log.repeated > 0) == ((), True)
+
+
+def test_strict_run_is_not_resumed_in_another_environment(tmp_path, monkeypatch):
+    run(tmp_path, config=STRICT, steps=1, validation={})
+    monkeypatch.setattr("trainers.environment._threads", lambda: 999)
+    with pytest.raises(CheckpointError, match=r"strict run.*threads: stored .*, given 999.*branch from it"):
+        run(tmp_path, config=STRICT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_a_run_after_its_step_with_a_checkpoint_and_is_handed_on(undisturbed, tmp_path, number):
+    seen = []
+
+    def failpoint(point):
+        if point == "batch" and not seen and len(read_log(tmp_path).train) == 5:
+            signal.raise_signal(number)
+            seen.append("raised")
+
+    before = signal.signal(number, lambda *_: seen.append("handed on"))
+    try:
+        stopped = run(tmp_path, failpoint=failpoint)
+    finally:
+        signal.signal(number, before)
+    assert seen == ["raised", "handed on"]
+    assert (stopped.step, Checkpoints(tmp_path).steps()) == (6, [4, 6])
+    log = read_log(tmp_path)
+    assert [line["timing"]["reason"] for line in log.stops] == [signal.Signals(number).name]
+    assert run(tmp_path).digest == undisturbed[1].digest
+    assert lines(tmp_path) == lines(undisturbed[0])
+
+
+def test_validation_that_a_signal_left_out_is_made_at_the_next_start(undisturbed, tmp_path):
+    def failpoint(point):
+        if point == "batch" and len(read_log(tmp_path).train) == 4:
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        assert run(tmp_path, failpoint=failpoint).step == 5
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert run(tmp_path).digest == undisturbed[1].digest
+    assert lines(tmp_path) == lines(undisturbed[0])
 
 
 @pytest.mark.parametrize(

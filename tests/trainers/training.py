@@ -1,12 +1,18 @@
-"""Trains the tiny model in the folder given, and kills itself where told: python … FOLDER [POINT COUNT]."""
+"""Trains the tiny model strictly on all devices, and kills itself where told: python … FOLDER [POINT COUNT]."""
 
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import jax
+
 from tests.trainers.synthetic import MarkovLoader, held_out, tiny
+from trainers.mesh import make_mesh
 from trainers.train import train
+
+STRICT = replace(tiny(10), shards=4, reduction="strict")
 
 
 def run(folder, failpoint=lambda point: None, **changed):
@@ -30,7 +36,8 @@ def main(folder, *kill):
         if kill and not left[0]:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    print(run(folder, failpoint).digest)
+    mesh = make_mesh() if jax.device_count() > 1 else None
+    print(run(folder, failpoint, config=STRICT, mesh=mesh).digest)
 
 
 if __name__ == "__main__":
