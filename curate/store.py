@@ -43,8 +43,16 @@ __all__ = [
     "self_digested",
 ]
 
-REPORT_FILES: Final = ("report.html", "report.json", "croissant.json", "map.parquet", "against.html", "against.json")
-"""What `curate report` writes into a store: made from what is verified, and made again at any time."""
+REPORT_FILES: Final = (
+    "report.html",
+    "report.json",
+    "croissant.json",
+    "map.parquet",
+    "against.html",
+    "against.json",
+    "ablation.json",
+)
+"""What `curate report` and `curate ablate` write into a store: made from what is verified, and again at any time."""
 
 POINTS: Final = ("spooled", "linked", "published")
 """Moments of publishing a file at which a test may stop the process: before its link or PUT, after it, at the end."""

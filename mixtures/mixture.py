@@ -223,6 +223,11 @@ class Mixture:
         pairs = zip(self.phases, other.phases, strict=True)
         return self._with([replace(a, weights=Blend(a.weights, b.weights, share), others=None) for a, b in pairs])
 
+    def over(self, cells: Any) -> Mixture:
+        """Return this mixture of other `cells`."""
+        names = ("sequences", "repeats", "rare", "batch", "seed", "views")
+        return Mixture(cells, *self.phases, **{name: getattr(self, name) for name in names})
+
     def _with(self, phases: Sequence[Phase]) -> Mixture:
         names = ("sequences", "repeats", "rare", "batch", "seed", "views")
         return Mixture(self.cells, *phases, **{name: getattr(self, name) for name in names})

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from curate.ablations import Ablation, read_ablation
 from curate.datasets import Dataset
 from curate.digests import short
 from curate.products import Caches, ModelFiles, TokenizerFile, open_product
@@ -148,6 +149,7 @@ class Report:
     compactions: int = 0
     reads: Reads | None = None
     datasheet: Datasheet = field(default_factory=Datasheet)
+    ablation: Ablation | None = None
     provenance: ProvenanceView | None = None
 
     @property
@@ -207,6 +209,7 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
         len(made_of),
         None if plan is None else _reads(store, folder, plan, result),
         Datasheet.from_json(manifest.get("datasheet", {})),
+        read_ablation(store, manifest["key"]),
         load_provenance(store, folder, manifest),
     )
 

@@ -21,6 +21,7 @@ from viewers.finder import finder, said
 from viewers.frame import document, write_whole
 from viewers.loading import Report, load_report
 from viewers.markup import Child, Markup, element
+from viewers.panels.ablation import ablation
 from viewers.panels.concentration import concentration
 from viewers.panels.contamination import contamination
 from viewers.panels.datasheet import datasheet
@@ -66,6 +67,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     hold_out,
     tokens,
     loss,
+    ablation,
     steps,
     datasheet,
     lineage,

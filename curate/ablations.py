@@ -1,0 +1,114 @@
+"""`ablation.json`: which parts of a recipe earned their place; `curate ablate` writes it, `curate report` shows it.
+
+It stands in the store beside `report.json`, names the result that it is about by its key, and is hashed by nothing but
+itself. Differences are in nats per token, without the part minus with it: above zero the part helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from curate.formats import Format
+from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
+
+FILE: Final = "ablation.json"
+FORMAT: Final = Format(1, "make it again with curate ablate")
+"""Version 1: the first."""
+
+Verdict = Literal["earned its place", "is better left out", "not told apart", "not tried"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What leaving a part out did to the loss on a domain: mean over seeds, and its interval."""
+
+    domain: str
+    difference: float
+    low: float
+    high: float
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class AblatedPart:
+    """A part of the recipe, what was found of it, why it was not tried ("" if it was), and the effects by domain."""
+
+    name: str
+    verdict: Verdict
+    why: str
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """What `curate ablate` found: the result's key, level and model of the comparisons, and the parts in order."""
+
+    key: str
+    level: float
+    model: str
+    parts: tuple[AblatedPart, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as it stands in the file, decimals as strings."""
+        return {
+            "format": FORMAT.stamp,
+            "kind": "ablation",
+            "key": self.key,
+            "level": repr(self.level),
+            "model": self.model,
+            "parts": [
+                {
+                    "name": part.name,
+                    "verdict": part.verdict,
+                    "why": part.why,
+                    "effects": [
+                        {
+                            "domain": effect.domain,
+                            "difference": repr(effect.difference),
+                            "low": repr(effect.low),
+                            "high": repr(effect.high),
+                            "verdict": effect.verdict,
+                        }
+                        for effect in part.effects
+                    ],
+                }
+                for part in self.parts
+            ],
+        }
+
+
+def write_ablation(store: Store, ablation: Ablation) -> None:
+    """Put `ablation.json` into `store`, in place of what is there."""
+    store.put(FILE, json_line(self_digested(ablation.to_json())))
+
+
+def read_ablation(store: Store, key: str) -> Ablation | None:
+    """Return what was found of the result with this key, None where nothing was.
+
+    Raises:
+        StoreError: the file is damaged.
+        FormatError: it has a version that is not read.
+    """
+    if not store.exists(FILE):
+        return None
+    path = store.url(FILE)
+    value = FORMAT.lift(check_self_digest(store.read_json(FILE), path), path)
+    try:
+        return _parsed(value) if value["key"] == key else None
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} is no ablation: {error}. Make it again with curate ablate") from error
+
+
+def _parsed(value: Mapping[str, Any]) -> Ablation:
+    parts = tuple(
+        AblatedPart(part["name"], part["verdict"], part["why"], tuple(map(_effect, part["effects"])))
+        for part in value["parts"]
+    )
+    return Ablation(value["key"], float(value["level"]), value["model"], parts)
+
+
+def _effect(value: Mapping[str, Any]) -> Effect:
+    difference, low, high = (float(value[name]) for name in ("difference", "low", "high"))
+    return Effect(value["domain"], difference, low, high, value["verdict"])
