@@ -8,6 +8,8 @@ RUN ?= demo-run
 STEPS ?= 200
 RUNNER ?= ray
 API ?= build/api
+# `.` installs the wheel in place of the working tree.
+INSTALL ?= -e .
 # The first interpreter from 3.11 to 3.13 that runs.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && { echo $$p; break; }; done)
@@ -20,7 +22,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "curate needs Python 3.11, 3.12 or 3.13: none found on PATH. Set PYTHON=…"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(INSTALL)
 	$(VENV)/bin/curate fetch lid
 	@touch $@
 
