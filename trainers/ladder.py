@@ -74,13 +74,15 @@ def plan_ladder(plan: Plan, widths: Sequence[int], target: int) -> Ladder:
 
     Raises:
         ConfigurationError: fewer than three widths, one not below the target's, a rung of too few steps, or one that
-            reads a component more than once.
+            reads a component more than once; or phases with a batch or length of their own.
     """
     if len(set(widths)) < max(MINIMUM_RUNGS, len(widths)) or max(widths, default=0) >= target:
         raise ConfigurationError(
             f"a ladder has at least {MINIMUM_RUNGS} different widths, all below the target's {target}, got "
             f"{list(widths)}"
         )
+    if any(segment.batch or segment.length for segment in plan.segments):
+        raise ConfigurationError("a phase has a batch or length of its own: rungs have steps of one size. Leave it out")
     whole = _size(plan, target, plan.steps)
     ratio = whole.tokens / whole.parameters
     rungs = []

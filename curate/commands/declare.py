@@ -50,7 +50,7 @@ def declare_run(options: argparse.Namespace) -> int:
 
     store = store_of(options)
     _, plan, _ = opened(store, options.recipe or last_result(store))
-    steps = min(plan.steps, options.steps or plan.steps)
+    steps = min(plan.updates, options.steps or plan.updates)
     length = plan.sequences.length
     config = recipe(
         options.width, steps * plan.batch * length, vocabulary=plan.vocabulary, length=length, batch=plan.batch

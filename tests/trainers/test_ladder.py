@@ -64,6 +64,13 @@ def test_rung_that_reads_a_text_twice_is_refused():
         plan_ladder(dataclasses.replace(plan, components=few), WIDTHS, 256)
 
 
+def test_plan_whose_phases_have_a_batch_of_their_own_is_refused():
+    plan = a_plan()
+    other = (dataclasses.replace(plan.segments[0], batch=8), *plan.segments[1:])
+    with pytest.raises(ConfigurationError, match="batch or length of its own"):
+        plan_ladder(dataclasses.replace(plan, segments=other), WIDTHS, 256)
+
+
 def test_runs_of_a_ladder_differ_in_the_seed_and_lie_in_folders_of_their_own(tmp_path, monkeypatch):
     ladder, asked = a_ladder(), []
 
