@@ -39,6 +39,8 @@ def test_recipe_of_a_large_model_follows_the_law():
 
 def test_recipe_with_the_batch_of_a_plan_keeps_it():
     assert recipe(64, 100_000, vocabulary=100, length=128, batch=6).batch == 6
+    scheduled = recipe(64, 100_000, vocabulary=100, length=128, batch=6, steps=40)
+    assert (scheduled.steps, scheduled.optimizer.warmup, scheduled.optimizer.decay) == (40, 2, 8)
 
 
 @pytest.mark.parametrize(
