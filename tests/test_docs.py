@@ -53,9 +53,10 @@ def test_code_blocks_of_a_page_run_and_their_recipes_build(page, tmp_path, monke
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_recipes_build_without_reading_their_sources(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for named in ("demo-data/benchmarks/HumanEval.jsonl.gz",):  # files that transforms name are hashed when named
-        (tmp_path / named).parent.mkdir(parents=True)
-        (tmp_path / named).write_bytes(b"")
+    item = json.dumps({"question": "How many?", "answer": "Two, of many."})
+    for named, content in {"demo-data/benchmarks/HumanEval.jsonl.gz": "", "benchmarks/gsm8k.jsonl": item}.items():
+        (tmp_path / named).parent.mkdir(parents=True)  # files that transforms name are hashed when named
+        (tmp_path / named).write_text(content)
     recipes = load(path, path.read_text("utf-8"))
     assert recipes
     for recipe in recipes:
