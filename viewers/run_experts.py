@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from trainers.log import Line
 from viewers.curves import frame_of, plot
 from viewers.markup import Child, element, join
 from viewers.numbers import grouped
@@ -18,7 +19,7 @@ MEASURES: Final[dict[str, tuple[str, Callable[[list[float]], float]]]] = {
     "entropy": ("Router entropy, mean of layers", lambda values: sum(values) / len(values)),
     "bias_norm": ("Norm of the bias", max),
 }
-"""Name in a "train" line → title, and what is made of its values by layer."""
+"""Name under `experts` of a "train" line → title, and what is made of its values by layer."""
 
 LOAD: Final = "load"
 MOST: Final = 64
@@ -28,7 +29,7 @@ def experts(run: RunPage) -> Panel | None:
     """Return the panel; None for a model without experts."""
     drawn = []
     for name, (title, whole) in MEASURES.items():
-        curve = run.curve(lambda line, name=name, whole=whole: _whole(line.get(name), whole))  # type: ignore[misc]
+        curve = run.curve(lambda line, name=name, whole=whole: _whole(_told(line).get(name), whole))  # type: ignore[misc]
         if len(curve):
             said = "{:.4g}".format
             drawn.append(plot(title, said(curve.losses[-1]), curve, frame_of([curve]), marks=run.marks, said=said))
@@ -43,7 +44,7 @@ def experts(run: RunPage) -> Panel | None:
 
 def _load(run: RunPage) -> Any:
     """Return the table of the last step's load, layer by layer."""
-    last = next((line[LOAD] for line in reversed(run.train) if isinstance(line.get(LOAD), list)), None)
+    last = next((_told(line)[LOAD] for line in reversed(run.train) if isinstance(_told(line).get(LOAD), list)), None)
     if not last:
         return None
     rows: list[list[Child]] = []
@@ -61,6 +62,11 @@ def _load(run: RunPage) -> Any:
         )
     columns = ("Layer", "Experts", "Least loaded", "Most loaded", "Equal share")
     return table("Load of experts at the last step", Mark.EXACT, columns, rows)
+
+
+def _told(line: Line) -> Mapping[str, Any]:
+    found = line.get("experts")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _whole(value: Any, whole: Callable[[list[float]], float]) -> float | None:

@@ -37,9 +37,13 @@ def trained(step: int, at: float, loss: float | None = None) -> dict[str, Any]:
         "predicted": 60,
         "learning_rate": 0.003 * min(1, (step + 1) / 20),
         "gradient_norm": 1 + 1 / (1 + step),
-        "max_violation": [0.5 * math.exp(-step / 90), 0.7 * math.exp(-step / 90)],
-        "load": [[10, 12, 11, 31], [16, 16, 16, 16]],
-        "bias_norm": [0.01 * step, 0.02 * step],
+        "experts": {
+            "max_violation": [0.5 * math.exp(-step / 90), 0.7 * math.exp(-step / 90)],
+            "load": [[10, 12, 11, 31], [16, 16, 16, 16]],
+            "overflowed": [[0, 0, 0, 2], [0, 0, 0, 0]],
+            "entropy": [1.2, 1.3],
+            "bias_norm": 0.01 * step,
+        },
         "timing": {"time": BEGUN + at, "seconds": 0.4, "tokens_per_second": 160.0},
     }
 
