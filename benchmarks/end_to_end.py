@@ -316,7 +316,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not all(path.exists() for path in (ARCHIVE, TOKENIZER, MODEL)):
         print(f"nothing was measured: {DATA} is not there")
         return 0
-    name, unit = f"end to end, {options.size}, {options.runner}", "MB of HTML per CPU second"
+    name, unit = f"end to end, {options.size}, text by blocks", "MB of HTML per CPU second"
     with work_folder() as work:
         if options.scaling:
             from benchmarks.end_to_end_scaling import scaling
