@@ -260,6 +260,7 @@ def recipe(
         heads       = width / 32 below width 512, else width / 64; two share a key and value head, if even
         hidden      = 8/3 width, rounded up to a multiple of 32      (Shazeer, "GLU variants", 2020)
         head        = tied below width 1024, else own
+        loss        = over 16,384 words of the vocabulary at a time where it has more than 65,536
         batch       = 0.58 D^0.571 tokens, rounded to a power of two of sequences
         rate        = 1.79 N^-0.713 D^0.307, at most 0.003           (both: Li et al., "Predictable scale", 2025)
         steps       = D / (batch · length), rounded down
@@ -285,6 +286,7 @@ def recipe(
         kv_heads=heads // 2 if heads % 2 == 0 else heads,
         hidden=-(-8 * width // 96) * 32,
         head="tied" if width < 1024 else "own",
+        vocabulary_chunk=16_384 if vocabulary > 65_536 else None,
     )
     rows = _power_of_two(0.58 * tokens**0.571 / length) if batch is None else batch
     steps = tokens // (rows * length) if steps is None else steps
@@ -292,6 +294,19 @@ def recipe(
     rate = min(LARGEST_RATE, 1.79 * model.matrix_parameters**-0.713 * tokens**0.307)
     optimizer = OptimizerConfig(learning_rate=float(f"{rate:.2e}"), warmup=steps // 20, decay=steps // 5)
     return Config(model=model, optimizer=optimizer, steps=steps, batch=rows, length=length, seed=seed)
+
+
+def with_experts(model: ModelConfig, count: int, chosen: int) -> ModelConfig:
+    """Return `model` with `count` experts instead of its feed-forward, of which each token goes to `chosen`.
+
+    The chosen together are as wide as the feed-forward was, rounded up to a multiple of 8 each: a token meets about as
+    many parameters as before, and the formulas of `recipe` go on to hold for these.
+
+    Raises:
+        ConfigurationError: not at least 2 and fewer than all are chosen.
+    """
+    experts = ExpertsConfig(count, chosen)
+    return dataclasses.replace(model, hidden=-(-model.hidden // (8 * chosen)) * 8, experts=experts)
 
 
 def flat(config: Any) -> dict[str, int | str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from transforms.token_bytes import token_bytes
 if TYPE_CHECKING:
     from trainers.config import Config
     from trainers.speed import Peak
+    from trainers.supervised import Place
 
 
 def add_train(command: argparse.ArgumentParser) -> None:
@@ -34,6 +36,8 @@ def add_train(command: argparse.ArgumentParser) -> None:
     number("--run", type=Path, required=True, metavar="RUN", help="folder of the run: log and checkpoints")
     number("--steps", type=int, metavar="N", help="updates, part of the schedule (default: all)")
     number("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
+    number("--experts", metavar="E,K", help="E experts instead of one feed-forward, of which each token goes to K")
+    number("--qk-norm", choices=["head"], help="normalise queries and keys within each head")
     number("--held-out", type=int, default=64, metavar="N", help="held-out sequences per source (default: 64)")
     number("--validate-every", type=int, default=100, metavar="N", help="updates between validations (default: 100)")
     number("--checkpoint-every", type=int, default=100, metavar="N", help="updates between checkpoints (default: 100)")
@@ -62,11 +66,15 @@ def add_train(command: argparse.ArgumentParser) -> None:
         default="step",
         help="what a branch reads first: the batch of its step, or the first of the plan (default: step)",
     )
+    number("--ray", type=int, metavar="N", help="train in up to N workers of Ray, started again when one is lost")
+    number("--address", metavar="ADDR", help="of --ray: running cluster, auto or HOST:PORT (default: start a Ray)")
     number("--hosts", metavar="HOST:PORT,N,I", help="this is process I of N that meet at process 0, HOST:PORT")
 
 
 def train_command(options: argparse.Namespace) -> int:
     """Train the bundled model on the plan, from its last checkpoint if there is one; print losses as they come."""
+    if options.ray:
+        return _supervised(options)
     if options.hosts:
         _join(options.hosts)
     from trainers.train import train
@@ -104,16 +112,34 @@ def train_command(options: argparse.Namespace) -> int:
 
 def _config(plan: Plan, options: argparse.Namespace) -> Config:
     """Return what the one dial gives for this plan, or as much of it as is asked for."""
-    from trainers.config import recipe
+    from trainers.config import recipe, with_experts
 
     steps = min(plan.updates, options.steps or plan.updates)
     length = plan.sequences.length
     tokens = plan.update(steps - 1).stop * plan.batch * length
     facts = {"vocabulary": plan.vocabulary, "length": length, "batch": plan.batch, "steps": steps}
     config = recipe(options.width, tokens, **facts)
+    if options.experts is not None:
+        config = replace(config, model=with_experts(config.model, *_count_and_chosen(options.experts)))
+    if options.qk_norm is not None:
+        config = replace(config, model=replace(config.model, qk_norm=options.qk_norm))
     if options.strict is not None:
         config = replace(config, reduction="strict", shards=options.strict)
     return replace(config, compute=options.compute)
+
+
+def _count_and_chosen(text: str) -> tuple[int, int]:
+    """Return the two numbers of --experts.
+
+    Raises:
+        ConfigurationError: it is not two numbers.
+    """
+    parts = text.split(",")
+    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+        raise ConfigurationError(
+            f"--experts {text}: two numbers, how many there are and how many a token goes to, as 8,2"
+        )
+    return int(parts[0]), int(parts[1])
 
 
 def _branched(loader: Loader, options: argparse.Namespace) -> tuple[Any, Config]:
@@ -141,6 +167,26 @@ def _branched(loader: Loader, options: argparse.Namespace) -> tuple[Any, Config]
         config = cooldown(config, options.at, options.cooldown)
     branch(options.parent, options.at, options.run, config, source)
     return source, config
+
+
+def _supervised(options: argparse.Namespace) -> int:
+    """Run the command in workers of Ray, and again when one of them is lost."""
+    from curate.cluster.clusters import RunningRay, StartedRay
+    from trainers.supervised import Workers, supervise
+
+    cluster = RunningRay(options.address) if options.address else StartedRay(options.ray)
+    given = {**vars(options), "ray": None, "hosts": None, "run": options.run.resolve(), "command": None}
+    cluster.connect()
+    try:
+        work = partial(_in_worker, given)
+        return supervise(work, Workers(most=options.ray), lambda line: print(line, file=sys.stderr)).result
+    finally:
+        cluster.disconnect()
+
+
+def _in_worker(given: Mapping[str, Any], place: Place) -> int:
+    place.join()
+    return train_command(argparse.Namespace(**given))
 
 
 def _join(hosts: str) -> None:

@@ -377,6 +377,8 @@ def test_sample_and_export_of_what_is_not_there_exit_2_and_say_what_to_do(
     for arguments, said in (
         (["sample", str(saved)], "--store"),
         (["sample", str(other), "--store", str(store), "--prompt", "The"], "tokens, the model 77"),
+        (["train", str(store), "--run", str(tmp_path / "new"), "--experts", "8"], "as 8,2"),
+        (["train", str(store), "--run", str(tmp_path / "new"), "--experts", "8,1"], "1 of 8 experts chosen"),
         (["export-model", str(saved), str(tmp_path / "out"), "--step", "9"], "there are 0"),
         (["export-model", str(saved), str(tmp_path / "out"), "--weights", "average"], "keeps no average"),
     ):

@@ -11,7 +11,7 @@ from curate.configuration import ConfigurationError
 from tests.trainers.synthetic import MODEL, MarkovLoader, held_out, tiny
 from tests.trainers.training import run
 from trainers.balance import balanced, next_bias
-from trainers.config import ExpertsConfig, flat
+from trainers.config import ExpertsConfig, flat, recipe, with_experts
 from trainers.experts import Experts, Routing
 from trainers.log import read_log
 from trainers.model import init_bias, init_model
@@ -135,6 +135,14 @@ def test_bins_ascend_with_the_values_and_end_at_either_side():
 def test_experts_out_of_range_are_refused(change):
     with pytest.raises(ConfigurationError):
         replace(ExpertsConfig(COUNT, CHOSEN), **change)
+
+
+def test_model_of_the_dial_with_experts_has_about_as_many_parameters_for_a_token():
+    dense = recipe(256, 10**8, vocabulary=100_000).model
+    model = with_experts(dense, 16, 4)
+    assert model.hidden == 176
+    assert dense.matrix_parameters < model.active_parameters < 1.03 * dense.matrix_parameters
+    assert model.vocabulary_chunk == 16_384
 
 
 def test_flat_names_what_experts_are_and_leaves_out_what_is_none():
