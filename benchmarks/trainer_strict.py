@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 from trainers.config import Config, ExpertsConfig, ModelConfig, OptimizerConfig
@@ -24,13 +25,8 @@ def config_of(case: str) -> Config:
     experts = ExpertsConfig(count=4, chosen=2) if feed == "experts" else None
     model = ModelConfig(128, 64, layers=2, heads=4, kv_heads=2, hidden=96, qk_norm="head", experts=experts)
     optimizer = OptimizerConfig(0.003, warmup=1, decay=1, clip=0.5, matrices=matrices)  # type: ignore[arg-type]
-    return Config(
-        *(model, optimizer, UPDATES, SHARDS * ROWS, LENGTH),
-        compute=compute,
-        shards=SHARDS,
-        reduction="strict",
-        ema=0.9,  # type: ignore[arg-type]
-    )
+    config = Config(model, optimizer, UPDATES, SHARDS * ROWS, LENGTH, shards=SHARDS, reduction="strict", ema=0.9)
+    return replace(config, compute=compute)
 
 
 def digest_of(config: Config, devices: int) -> str:
