@@ -4,9 +4,11 @@
 
 The curve is fitted as in Hoffmann et al. 2022, "Training compute-optimal large language models", §3.3 and appendix
 D.3: Huber loss (δ = 10^-3) on log residuals, by L-BFGS from a grid of starts. Its interval is the posterior predictive
-one over E (uniform from 0 to the lowest loss), α (uniform in its logarithm), A (uniform) and the variance of a run
-(1/σ²), so the uncertainty of E is in it, which three or four rungs hardly fix. Residuals count together with the noise
-between seeds of a rung; where no rung has two seeds, a noise is assumed and said.
+one over E (uniform from -l to l, l the lowest loss), α (uniform in its logarithm), A (uniform) and the variance of a
+run (1/σ²), so the uncertainty of E is in it, which three or four rungs hardly fix. In the interval E may be negative,
+which no loss can be for ever: rungs of few tokens get steeper with size, and an interval that leans on E ≥ 0 then is
+narrow and wrong (docs/log.md). Residuals count together with the noise between seeds of a rung; where no rung has two
+seeds, a noise is assumed and said.
 
 Pure arithmetic on numbers, no clock and no randomness. Cost: some milliseconds an interval, some 50 a curve.
 """
@@ -256,10 +258,11 @@ def _predict(
     if irreducible is not None:
         cells = posterior.cells(np.array([irreducible]))
     else:
-        cells = posterior.cells(_middles(0.0, float(loss.min())))
+        bottom = -float(loss.min())
+        cells = posterior.cells(_middles(bottom, -bottom))
         heavy = np.flatnonzero(cells[0].sum(axis=1) > 1e-6 * cells[0].sum())
-        width = float(loss.min()) / _E_CELLS
-        cells = posterior.cells(_middles(heavy[0] * width, (heavy[-1] + 1) * width))
+        width = -2 * bottom / _E_CELLS
+        cells = posterior.cells(_middles(bottom + heavy[0] * width, bottom + (heavy[-1] + 1) * width))
     low, median, high = _quantiles(posterior, cells, math.log(flop) - centre, ((1 - level) / 2, 0.5, (1 + level) / 2))
     return Band(low, median, high, level)
 
