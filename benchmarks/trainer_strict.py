@@ -26,7 +26,7 @@ def config_of(case: str) -> Config:
     model = ModelConfig(128, 64, layers=2, heads=4, kv_heads=2, hidden=96, qk_norm="head", experts=experts)
     optimizer = OptimizerConfig(0.003, warmup=1, decay=1, clip=0.5, matrices=matrices)  # type: ignore[arg-type]
     config = Config(model, optimizer, UPDATES, SHARDS * ROWS, LENGTH, shards=SHARDS, reduction="strict", ema=0.9)
-    return replace(config, compute=compute)
+    return replace(config, compute="bfloat16") if compute == "bfloat16" else config
 
 
 def digest_of(config: Config, devices: int) -> str:

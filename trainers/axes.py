@@ -46,9 +46,22 @@ def spec(*axes: str | tuple[str, ...] | None) -> PartitionSpec:
 
 def rows_apart(x: Array) -> Array:
     """Return `x`, on a mesh cut along its first axis: without this the partitioner might cut activations elsewhere."""
+    return _placed(x, spec(_axes_of_mesh()))
+
+
+def gathered(x: Array) -> Array:
+    """Return `x`, on a mesh whole on every device: what rows look up must be gathered, or rows would travel to it."""
+    return _placed(x, spec())
+
+
+def _axes_of_mesh() -> tuple[str, ...]:
+    """Return the axes of the mesh that the partitioner may cut along: none in strict mode, and without a mesh."""
     mesh = jax.sharding.get_abstract_mesh()
-    cuts = tuple(axis for axis in mesh.auto_axes if mesh.shape[axis] > 1)
-    if not cuts:
+    return tuple(axis for axis in mesh.auto_axes if mesh.shape[axis] > 1)
+
+
+def _placed(x: Array, place: PartitionSpec) -> Array:
+    if not _axes_of_mesh():
         return x
-    apart: Array = jax.lax.with_sharding_constraint(x, spec(cuts))  # type: ignore[no-untyped-call]
-    return apart
+    placed: Array = jax.lax.with_sharding_constraint(x, place)  # type: ignore[no-untyped-call]
+    return placed

@@ -22,7 +22,7 @@ from blake3 import blake3
 from jaxtyping import Array, Bool, Float, Int
 
 from trainers.attention import Attention, Rotation, attention_mask, rotation
-from trainers.axes import rows_apart
+from trainers.axes import gathered, rows_apart
 from trainers.config import ModelConfig
 from trainers.experts import Experts, Routing
 from trainers.layers import HeadNorm, RMSNorm, SwiGLU, wide
@@ -92,7 +92,7 @@ class Model(eqx.Module):
             x, routing = block(x, turn, mask, block_bias, real)
             return rows_apart(x), routing
 
-        x, routing = jax.lax.scan(layer, rows_apart(self.embedding[tokens]), (self.blocks, bias))
+        x, routing = jax.lax.scan(layer, rows_apart(gathered(self.embedding)[tokens]), (self.blocks, bias))
         return self.norm(x), routing
 
     def logits(self, x: Float[Array, "batch position embed"]) -> Float[Array, "batch position vocabulary"]:
