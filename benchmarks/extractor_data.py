@@ -21,6 +21,7 @@ from transforms.decoding import decode
 from transforms.kernels import kernel
 from transforms.pages.engine import parsed
 from transforms.pages.model import block_rows
+from transforms.pages.surroundings import Surroundings
 from transforms.pages.words import MOST_BUCKETS, block_buckets
 
 DATA: Final = Path(__file__).parents[2] / "shared" / "data" / "extraction"
@@ -61,19 +62,17 @@ class Example:
 
     Attributes:
         rows: features per block, columns of words' score and context still 0.
-        ranges: ranges of blocks around each.
+        around: what stands around each block.
         buckets: buckets of all blocks' words, one block's after the other's, `ends` their ends.
-        words: words per block, as the engine counts them.
         label: share of a block's words that stand in the gold text.
         weight: of a block in training: its share of the gold text, less on pages with much else.
     """
 
     page: GoldPage
     rows: Array
-    ranges: Array
+    around: Surroundings
     buckets: Array
     ends: Array
-    words: Array
     label: Array
     weight: Array
 
@@ -159,7 +158,7 @@ def example_of(page: GoldPage) -> Example | None:
     count = int(arrays.state[0]["blocks"])
     if count == 0:
         return None
-    rows, ranges = block_rows(arrays)
+    rows, around = block_rows(arrays)
     found, sizes, blocks = np.zeros((count, MOST_BUCKETS), np.int32), [], []
     for at in range(count):
         sizes.append(int(block_buckets(arrays, np.int64(at), found[at])))
@@ -174,5 +173,4 @@ def example_of(page: GoldPage) -> Example | None:
     label = (sums[ends] - sums[ends - lengths]) / np.maximum(1, lengths)
     weight = np.minimum(lengths / max(60, len(gold)), 1)
     weight = weight / max(1, weight.sum() / 2.5) + 0.002
-    words = arrays.blocks["words"][:count].astype(np.int64)
-    return Example(page, rows, ranges, buckets, np.cumsum(sizes), words, label, weight)
+    return Example(page, rows, around, buckets, np.cumsum(sizes), label, weight)

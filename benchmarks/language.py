@@ -182,7 +182,7 @@ def pages(folder: Path, part: int) -> list[Page]:
     found = []
     for batch in records(folder, part):
         payloads = dict(zip(batch.column("id").to_pylist(), batch.column("payload").to_pylist(), strict=True))
-        kept = Language().apply(NormalizeText().apply(ExtractText().apply(batch).kept).kept).kept
+        kept = Language().apply(NormalizeText().apply(ExtractText("trafilatura").apply(batch).kept).kept).kept
         for row in kept.select(["id", "url", "language", "language_score"]).to_pylist():
             stated = declared(payloads[row["id"]])
             truth = read.get(blake3(row["url"].encode()).hexdigest()[:12], stated.pop() if len(stated) == 1 else None)

@@ -245,7 +245,9 @@ def _base(number: int) -> dict[str, Any]:
 
 def through_nasty(work: Path) -> dict[str, str]:
     """Return what became of each nasty page in an extractor whose bounds do not protect it."""
-    unbounded = ExtractText(max_elements=1 << 40, max_depth=200_000, max_nesting=1 << 60, max_bytes=1 << 40)
+    unbounded = ExtractText(
+        "trafilatura", max_elements=1 << 40, max_depth=200_000, max_nesting=1 << 60, max_bytes=1 << 40
+    )
     pages = nasty_pages()
     outcome = guarded(work / "nasty", unbounded).apply(raw(list(pages.values())))
     found = dict.fromkeys(pages, "kept")
@@ -316,7 +318,7 @@ def measure_cost(work: Path, size: Size) -> dict[str, dict[str, Cost]]:
     )
     found = {}
     for name, transform, batch, count in (
-        ("extraction", ExtractText(), pages, 1),
+        ("extraction", ExtractText("trafilatura"), pages, 1),
         ("a user's function", EditText(five_microseconds, reason="case", version=1), texts, size.texts // 4096),
     ):
         isolated = guarded(work / "cost", transform)

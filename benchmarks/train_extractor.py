@@ -22,9 +22,11 @@ import numpy as np
 
 from benchmarks.extractor_data import Array, Example, GoldPage, example_of, read_gold
 from transforms.kernels import kernel
+from transforms.pages.context import fill_context
 from transforms.pages.features import FEATURES
 from transforms.pages.forest import SCORE, Forest, probabilities
-from transforms.pages.model import FILE, BlockModel, fill_context, write_model
+from transforms.pages.model import FILE, BlockModel, write_model
+from transforms.pages.model import FIRST as FIRST_COLUMNS
 from transforms.pages.words import BUCKETS, LIMIT
 
 FOLDS: Final = 5
@@ -34,21 +36,21 @@ SEED: Final = 1
 
 _SHARED: Final = {
     "objective": "binary",
-    "learning_rate": 0.06,
+    "learning_rate": 0.1,
     "min_data_in_leaf": 60,
-    "feature_fraction": 0.5,
-    "bagging_fraction": 0.8,
+    "feature_fraction": 0.4,
+    "bagging_fraction": 0.6,
     "bagging_freq": 1,
     "lambda_l2": 5,
-    "max_bin": 127,
+    "max_bin": 63,
     "num_threads": 1,
     "deterministic": True,
     "force_row_wise": True,
     "seed": SEED,
     "verbose": -1,
 }
-FIRST: Final = {**_SHARED, "num_leaves": 31, "num_iterations": 150}
-SECOND: Final = {**_SHARED, "num_leaves": 15, "num_iterations": 100}
+FIRST: Final = {**_SHARED, "num_leaves": 31, "num_iterations": 90}
+SECOND: Final = {**_SHARED, "learning_rate": 0.06, "num_leaves": 15, "num_iterations": 120}
 
 
 def fold_numbers(pages: Sequence[GoldPage], count: int, seed: int) -> Array:
@@ -178,7 +180,7 @@ def fit(examples: Sequence[Example]) -> BlockModel:
         trees = forest_of(fit_trees(*stack, FIRST))
         for place in np.flatnonzero(inner == fold):
             own = probabilities(trees, rows[place])
-            fill_context(examples[place].words, own, examples[place].ranges, rows[place])
+            fill_context(examples[place].around, own, rows[place][:, FIRST_COLUMNS:])
     weights, bias = fit_words(examples)
     first = fit_trees(*_stack(examples, [own[:, : FEATURES + 1] for own in rows]), FIRST)
     second = fit_trees(*_stack(examples, rows), SECOND)

@@ -32,7 +32,17 @@ from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.page_licence import page_licence
 from transforms.pages.engine import DEFAULT_MARKS, Extracted, extract
 from transforms.pages.writing import MARKS
-from transforms.schema import BASE, EXTRA, NOT_CHECKED, PAYLOAD, UNKNOWN, documents
+from transforms.schema import (
+    BASE,
+    DECODE_CONFIDENCE,
+    ENCODING,
+    EXTRA,
+    NOT_CHECKED,
+    PAYLOAD,
+    SHARE,
+    UNKNOWN,
+    documents,
+)
 from transforms.unicode_shield import shield
 
 HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -43,9 +53,6 @@ _CONTROLS: Final = bytes(point for point in range(32) if point not in (9, 10, 12
 _MORE_CONTROLS: Final = re.compile(rb"\xc2[\x80-\x84\x86-\x9f]")  # U+0080 to U+009F without U+0085
 _BLANKS: Final = " \t\n\r\f\v\u00a0\u3000\ufeff\ufffd"
 _UNSEEN: Final = bytes([*range(33), *range(0x80, 0xC0)])  # blanks, controls, all but the first byte of a character
-_ENCODING: Final = pa.field("encoding", pa.large_string())
-_SHARE: Final = pa.decimal128(5, 4)
-_CONFIDENCE: Final = pa.field("decode_confidence", _SHARE)
 _URL: Final = pa.field("url", pa.large_string())
 _SIGNALS: Final = pa.field("optout_signals", pa.large_string())
 _SAID: Final = (
@@ -55,8 +62,8 @@ _SAID: Final = (
     pa.field("language_hint", pa.large_string()),
     pa.field("canonical_url", pa.large_string()),
     pa.field("page_type", pa.large_string()),
-    pa.field("extraction_confidence", _SHARE),
-    pa.field("extracted_ratio", _SHARE),
+    pa.field("extraction_confidence", SHARE),
+    pa.field("extracted_ratio", SHARE),
 )
 """What the block engine reads of a page beside its text: null for what a page does not say, and for other extractors
 (but `extracted_ratio`: characters of the text per visible character of the page)."""
@@ -102,7 +109,7 @@ class ExtractText:
         max_undecodable: most replaced and control characters in 1,000 characters; more means that it is no text.
     """
 
-    extractor: Literal["blocks", "trafilatura", "resiliparse"] | HtmlExtractor = "trafilatura"
+    extractor: Literal["blocks", "trafilatura", "resiliparse"] | HtmlExtractor = "blocks"
     output: Literal["text", "markdown"] = "text"
     marks: tuple[str, ...] = DEFAULT_MARKS
     favour: Literal["balanced", "precision", "recall"] = "balanced"
@@ -113,7 +120,7 @@ class ExtractText:
     max_nesting: int = 1_000_000
     max_undecodable: int = 50
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     libraries: ClassVar[tuple[str, ...]] = ("justext", "lxml", "lxml_html_clean", "resiliparse", "trafilatura")
     isolated: ClassVar[bool] = True
 
@@ -129,6 +136,8 @@ class ExtractText:
             raise ValueError(f"marks={self.marks!r}: {sorted(unknown)} is none of {', '.join(MARKS)}")
         if self.favour not in ("balanced", "precision", "recall"):
             raise ValueError(f"favour={self.favour!r}: choose balanced, precision or recall")
+        if self.favour != "balanced" and self.extractor != "trafilatura":
+            raise ValueError(f"favour={self.favour!r}: only extractor='trafilatura' has a focus")
         if unknown := set(self.include) - {"comments", "tables"}:
             raise ValueError(f"include={self.include!r}: {sorted(unknown)} is neither comments nor tables")
 
@@ -142,7 +151,7 @@ class ExtractText:
             SchemaError: a column of raw records is missing or has another type.
         """
         require(schema, "ExtractText", **{field.name: field.type for field in PAYLOAD})
-        ours = (_ENCODING, _CONFIDENCE, _URL, _SIGNALS, *_SAID)
+        ours = (ENCODING, DECODE_CONFIDENCE, _URL, _SIGNALS, *_SAID)
         known = {*BASE.names, *PAYLOAD.names, *(field.name for field in ours), EXTRA.name}
         return documents(*ours, *(field for field in schema if field.name not in known))
 

@@ -63,6 +63,12 @@ BASE: Final = pa.schema(
 EXTRA: Final = pa.field("extra", pa.large_string())
 """Input columns that nobody declared, as canonical JSON; null when there were none."""
 
+SHARE: Final = pa.decimal128(5, 4)
+"""Type of shares and confidences, .0000 to 1.0000."""
+ENCODING: Final = pa.field("encoding", pa.large_string())
+DECODE_CONFIDENCE: Final = pa.field("decode_confidence", SHARE)
+"""With `ENCODING`, how bytes became text (`transforms.decoding.Decoded`)."""
+
 PAYLOAD: Final = pa.schema(
     [
         pa.field("payload", pa.large_binary(), nullable=False),  # body, transfer and content encodings undone

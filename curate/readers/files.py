@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from curate.readers.events import End, Event, Read, Refused
 from curate.readers.reader import Reader
-from transforms.decoding import decode
+from curate.readers.texts import text_values
 
 BLOCK = 1 << 20
 
@@ -21,5 +21,5 @@ def read_file_events(file: BinaryIO, reader: Reader) -> Iterator[Event]:
             size += len(block)
         yield Refused("stored", 0, size, "record too large", f"{size} bytes", None)
     else:
-        yield Read("stored", 0, size, 0, None, {"text": decode(content, None).text})
+        yield Read("stored", 0, size, 0, None, text_values(content))
     yield End("stored", size)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from curate.configuration import KEYED_IF_GIVEN, ConfigurationError
 from curate.readers.forms import Form, TarForm, WatForm
 from curate.store import Store, StoreError
-from transforms.schema import BASE, CRAWLED_AT, documents, records, with_columns
+from transforms.schema import BASE, CRAWLED_AT, DECODE_CONFIDENCE, ENCODING, documents, records, with_columns
 
 UNIT_BYTES: Final = 256 << 20
 """Default size of a file from which on it is read in several units."""
@@ -36,14 +36,16 @@ NAMED: Final = frozenset({"warc", "wet", "wat"})
 FURTHER: Final[Mapping[str, tuple[str, ...]]] = {
     "wet": ("url", "identified_languages"),
     "wat": ("url",),
-    "text": ("encoding",),
-    "code": ("encoding", "path", "language", "repository"),
+    "code": ("path", "language", "repository"),
     "mediawiki": ("title", "redirect", "revised"),
     "epub": ("book", "path"),
 }
 """Further columns of strings that readers fill, and of numbers:"""
 
 NUMBERS: Final[Mapping[str, tuple[str, ...]]] = {"mediawiki": ("page", "namespace"), "epub": ("chapter",)}
+
+DECODED: Final = frozenset({"files", "text", "code"})
+"""Formats whose bytes become text here: `encoding` and `decode_confidence` say how."""
 
 _MEMBER: Final = pa.field("member", pa.large_string())
 
@@ -111,7 +113,7 @@ class Reader:
     form: Form | None = field(default=None, metadata=KEYED_IF_GIVEN)
     unit_bytes: int = field(default=UNIT_BYTES, metadata={"key": False})
 
-    version = 4  # raised when what a reader makes of some file changes
+    version = 5  # raised when what a reader makes of some file changes
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", source_root(self.root))
@@ -146,7 +148,8 @@ class Reader:
         """Return the schema of the rows that this reader makes."""
         if isinstance(self.form, TarForm):
             return with_columns(self.inner(self.form).schema(), _MEMBER)
-        further = [pa.field(name, pa.large_string()) for name in FURTHER.get(self.format, ())]
+        further = [ENCODING, DECODE_CONFIDENCE] if self.format in DECODED else []
+        further += [pa.field(name, pa.large_string()) for name in FURTHER.get(self.format, ())]
         if self.format in RAW:
             numbers = [pa.field(name, pa.int64()) for name in NUMBERS.get(self.format, ())]
             return with_columns(records(), *further, *numbers)

@@ -7,6 +7,7 @@ Of a file that is cut short, what is readable is a document, and the rest a gap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any, BinaryIO, Final
 from urllib.parse import quote
 
@@ -32,7 +33,7 @@ def read_text_events(file: BinaryIO, name: str, reader: Reader) -> Iterator[Even
     """Yield the events of a text file."""
     form = reader.form if isinstance(reader.form, TextForm) else TextForm()
     if form.separator is None:
-        yield from whole_file(file, name, reader, _text)
+        yield from whole_file(file, name, reader, text_values)
         return
     stored, offset, separator = Stored(file, name), 0, form.separator.encode()
     for content, length in cut_at(stored.blocks(), separator, reader.max_record_bytes):
@@ -41,7 +42,7 @@ def read_text_events(file: BinaryIO, name: str, reader: Reader) -> Iterator[Even
         if content is None:
             yield Refused(*where, "record too large", f"{length} bytes", None)
         elif content := content.removesuffix(separator).strip(b" \t\r\n"):
-            yield Read(*where, 0, None, _text(content))
+            yield Read(*where, 0, None, text_values(content))
         else:
             yield Structural(*where, "blank document")
     yield from stored_ends(stored, offset)
@@ -59,7 +60,7 @@ def read_code_events(file: BinaryIO, name: str, reader: Reader) -> Iterator[Even
         if b"\0" in content[:BINARY] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
             return "binary file", None
         language = language_of(parts[-1], content)
-        return {**_text(content), "path": name, "language": language, "repository": repository}
+        return {**text_values(content), "path": name, "language": language, "repository": repository}
 
     yield from whole_file(file, name, reader, code)
 
@@ -76,9 +77,11 @@ def page_values(payload: bytes, content_type: str, url: str | None) -> Values:
     return {"payload": payload, "content_type": content_type, "url": url}
 
 
-def _text(content: bytes) -> Values:
+def text_values(content: bytes) -> Values:
+    """Return the text of bytes, and how it was read."""
     decoded = decode(content, None)
-    return {"text": decoded.text, "encoding": decoded.encoding}
+    confidence = Decimal(decoded.confidence).scaleb(-4)
+    return {"text": decoded.text, "encoding": decoded.encoding, "decode_confidence": confidence}
 
 
 def whole_file(file: BinaryIO, name: str, reader: Reader, made: _Made) -> Iterator[Event]:

@@ -429,7 +429,10 @@ def read_files(
     max_damaged: float = 0.5,
     listing: str | Path | None = None,
 ) -> Dataset:
-    """Read text and source files below `root`, each one document; arguments as in `read_parquet`."""
+    """Read text and source files below `root`, each one document; arguments as in `read_parquet`.
+
+    The columns `encoding` and `decode_confidence` say how bytes were read.
+    """
     reader = Reader(
         "files",
         source_root(root),

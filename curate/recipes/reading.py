@@ -139,7 +139,7 @@ def read_text(
 ) -> Dataset:
     r"""Read text files (plain, .gz, .zst, .bz2, .xz, .lz4), each one document, or cut at `separator`, as "\n\n\n".
 
-    The column `encoding` says how bytes were read. Further arguments: `ReadOptions`.
+    The columns `encoding` and `decode_confidence` say how bytes were read. Further arguments: `ReadOptions`.
     """
     return reading("text", root, pattern, source, options, TextForm(separator))
 

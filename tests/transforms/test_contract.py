@@ -185,7 +185,7 @@ ITEMS = Benchmark.jsonl("items", Path(__file__).parent / "items.jsonl", question
 
 MEMBERS: dict[str, Member] = {
     "ExtractText": Member(ExtractText(), records_of, CONSUMED),
-    "ExtractText by blocks": Member(ExtractText("blocks"), records_of, CONSUMED),
+    "ExtractText by trafilatura": Member(ExtractText("trafilatura"), records_of, CONSUMED),
     "ExtractText by resiliparse": Member(ExtractText("resiliparse"), records_of, CONSUMED),
     "ExtractWikitext": Member(ExtractWikitext(), wiki_pages, CONSUMED),
     "ExtractPdf": Member(ExtractPdf(), pdf_files, CONSUMED),

@@ -36,7 +36,7 @@ def _codes(names: str) -> tuple[int, ...]:
 
 
 A, ADDRESS, B, BODY, BR, BUTTON, CAPTION, CODE, DD, DIV = _codes("a address b body br button caption code dd div")
-DT, FORM, HEAD, HR, HTML, IFRAME, IMAGE, IMG, INPUT = _codes("dt form head hr html iframe image img input")
+DL, DT, FORM, HEAD, HR, HTML, IFRAME, IMAGE, IMG, INPUT = _codes("dl dt form head hr html iframe image img input")
 KBD, KEYGEN, LI, LINK, MATH, META, NOSCRIPT, OBJECT, OL = _codes("kbd keygen li link math meta noscript object ol")
 OPTGROUP, OPTION, P, PRE, SAMP, SCRIPT, SELECT, SPAN = _codes("optgroup option p pre samp script select span")
 STRONG, SVG, TABLE, TBODY, TD, TEMPLATE, TFOOT, TH = _codes("strong svg table tbody td template tfoot th")

@@ -5,7 +5,7 @@ begin: `OWN` the block's text, place and hints; `NEAR` distances to hinted ances
 of blocks around it (size, links, long text, share, punctuation, candidate score); `SIBLINGS` elements of the same
 parent, name and class; `PATH` blocks of the same element path; `CANDIDATE` its place relative to the element with the
 best readability-like score; `TITLE` headings and words shared with the title; `NEIGHBOURS` three blocks on each side;
-`PAGE` the whole page and what it declares to be.
+`PAGE` the whole page and what it declares to be; `REPEATS` text that came before.
 Cost: linear in blocks and elements, some 40 ns a number.
 """
 
@@ -36,7 +36,8 @@ OWN, NEAR, LEVELS, SIBLINGS, PATH, CANDIDATE, TITLE, NEIGHBOURS, WINDOW, PAGE = 
     133,
     136,
 )
-FEATURES: Final = 157
+REPEATS: Final = 157
+FEATURES: Final = 159
 """Columns of a block's row."""
 RANGES: Final = 4
 """Ranges of blocks around a block: those of its ancestors, each larger than the one before."""
@@ -280,8 +281,14 @@ def _fill_levels(
 
 
 @kernel
-def _fill_siblings(page: Page, number: Int, groups: Ints, sums: Ints, row: npt.NDArray[np.int32]) -> None:
-    """Set, for the two nearest elements with siblings of their kind: distance, their number, mean size, links."""
+def _fill_siblings(
+    page: Page, number: Int, groups: Ints, sums: Ints, row: npt.NDArray[np.int32], found: npt.NDArray[np.int32]
+) -> None:
+    """Set, for the two nearest elements with siblings of their kind: distance, their number, mean size, links.
+
+    `found` gets the numbers of the two groups, -1 for none.
+    """
+    found[0] = found[1] = -1
     for place in range(8):
         row[place] = 0
     row[0] = row[4] = -1
@@ -292,6 +299,7 @@ def _fill_siblings(page: Page, number: Int, groups: Ints, sums: Ints, row: npt.N
             group = groups[number]
             number = page.elements[number].parent
             if group >= 0 and sums[group, 0] >= 2:
+                found[which] = group
                 row[4 * which], row[4 * which + 1] = distance, log(sums[group, 0])
                 row[4 * which + 2] = log(sums[group, 1] // sums[group, 0])
                 row[4 * which + 3] = share(sums[group, 2], sums[group, 1])
@@ -390,6 +398,24 @@ def _page_row(page: Page, sums: Ints) -> npt.NDArray[np.int32]:
 
 
 @kernel
+def _fill_repeats(page: Page, at: Int, texts: Ints, seen: Ints, row: npt.NDArray[np.int32]) -> None:
+    """Set how often the block's text came before, and the words up to here that repeat a run of earlier blocks.
+
+    `seen` holds per text how often it came, where it came last and the repeated words up to there.
+    """
+    number = texts[at]
+    repeated, before = np.int64(0), np.int64(0)
+    if seen[number, 0] > 0:
+        repeated = page.blocks[at].words
+        before = seen[number, 1] - 1
+        if before >= 0 and at > 0 and texts[before] == texts[at - 1]:
+            repeated += seen[texts[at - 1], 2]
+    row[0], row[1] = log(seen[number, 0]), log(repeated)
+    seen[number, 0] += 1
+    seen[number, 1], seen[number, 2] = at, repeated
+
+
+@kernel
 def _first_h1(page: Page) -> Int:
     for at in range(page.state[0].blocks):
         if _class_of(page, page.blocks[at].element) == el.H1_CLASS:
@@ -398,14 +424,20 @@ def _first_h1(page: Page) -> Int:
 
 
 @kernel
-def fill_features(page: Page, rows: npt.NDArray[np.int32], ranges: npt.NDArray[np.int32]) -> None:
-    """Set the features of each block: columns 0 to `FEATURES` of `rows`, and `ranges` (blocks, RANGES, 3)."""
+def fill_features(
+    page: Page, rows: npt.NDArray[np.int32], ranges: npt.NDArray[np.int32], alike: npt.NDArray[np.int32]
+) -> None:
+    """Set the features of each block: columns 0 to `FEATURES` of `rows`, and `ranges` (blocks, RANGES, 3).
+
+    `alike` (blocks, 3) gets the numbers of the group of the same path and of the two nearest groups of siblings.
+    """
     sums = _sums(page)
     scores = _scores(page, sums)
     best = _best(scores)
     around = _around(page, best)
     groups, group_sums = _sibling_groups(page, sums)
     texts, text_sums = _block_groups(page, np.int64(0))
+    seen = np.zeros((texts.size + 1, 3), np.int64)
     paths, path_sums = _block_groups(page, np.int64(1))
     words, word_count = _title_words(page)
     whole = _page_row(page, sums)
@@ -417,7 +449,8 @@ def fill_features(page: Page, rows: npt.NDArray[np.int32], ranges: npt.NDArray[n
         _fill_near(page, element, row[NEAR:LEVELS])
         _find_ranges(page, at, ranges[at])
         _fill_levels(page, at, sums, scores, best, ranges[at], row[LEVELS:SIBLINGS])
-        _fill_siblings(page, element, groups, group_sums, row[SIBLINGS:PATH])
+        _fill_siblings(page, element, groups, group_sums, row[SIBLINGS:PATH], alike[at, 1:])
+        alike[at, 0] = paths[at]
         path = path_sums[paths[at]]
         row[PATH], row[PATH + 1], row[PATH + 2] = log(path[0]), log(path[1]), share(path[1], total)
         row[PATH + 3], row[PATH + 4] = share(path[2], path[1]), log(path[1] // path[0])
@@ -425,5 +458,6 @@ def fill_features(page: Page, rows: npt.NDArray[np.int32], ranges: npt.NDArray[n
         _fill_title(page, at, words, word_count, headings, row[TITLE:NEIGHBOURS])
         _fill_neighbours(page, at, sums, row[NEIGHBOURS:PAGE])
         row[PAGE : PAGE + 21] = whole
+        _fill_repeats(page, np.int64(at), texts, seen, row[REPEATS:])
         if el.H1_CLASS <= row[14] <= el.LAST_HEADING_CLASS:
             headings[1], headings[2] = at, row[14]

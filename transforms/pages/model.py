@@ -14,19 +14,16 @@ from typing import Final
 
 import numpy as np
 
-from transforms.kernels import kernel
-from transforms.pages.compiled import Int
-from transforms.pages.features import FEATURES, RANGES, Ints, fill_features, log
-from transforms.pages.forest import CERTAIN, Forest, Int32s, probabilities
+from transforms.pages.context import CONTEXT, fill_context
+from transforms.pages.features import FEATURES, RANGES, fill_features
+from transforms.pages.forest import Forest, Int32s, probabilities
 from transforms.pages.page import Page
+from transforms.pages.surroundings import Surroundings, surroundings_of
 from transforms.pages.words import Weights, fill_scores
 
 FILE: Final = Path(__file__).with_name("block_model.npz")
-CONTEXT: Final = 17
-"""Columns that the second stage sees beside the first stage's."""
-
-_CONTEXT_AT: Final = FEATURES + 1
-_WINDOWS: Final = (4, 12)
+FIRST: Final = FEATURES + 1
+"""Columns that the first stage sees: features and words' score; the second sees `CONTEXT` more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,49 +37,19 @@ class BlockModel:
 
     def score(self, page: Page) -> Int32s:
         """Return per block of `page` the probability, in 1/65536, that it belongs to the main text."""
-        rows, ranges = block_rows(page)
+        rows, around = block_rows(page)
         fill_scores(page, self.weights, np.int64(self.bias), rows[:, FEATURES])
-        first = probabilities(self.first, rows)
-        fill_context(page.blocks["words"][: len(rows)].astype(np.int64), first, ranges, rows)
+        fill_context(around, probabilities(self.first, rows), rows[:, FIRST:])
         return probabilities(self.second, rows)
 
 
-def block_rows(page: Page) -> tuple[Int32s, Int32s]:
-    """Return the rows of features, with room for words' score and context, and the ranges around each block."""
+def block_rows(page: Page) -> tuple[Int32s, Surroundings]:
+    """Return the rows of features, with room for words' score and context, and what stands around each block."""
     count = int(page.state[0]["blocks"])
-    rows = np.zeros((count, FEATURES + 1 + CONTEXT), np.int32)
-    ranges = np.zeros((count, RANGES, 3), np.int32)
-    fill_features(page, rows, ranges)
-    return rows, ranges
-
-
-@kernel
-def fill_context(words: Ints, found: Int32s, ranges: Int32s, rows: Int32s) -> None:
-    """Set what the first stage found: of the block, three on each side, the ranges around it, windows, the page."""
-    count = found.size
-    sums = np.zeros((count + 1, 2), np.int64)
-    for at in range(count):
-        sums[at + 1, 0] = sums[at, 0] + found[at] * max(1, words[at])
-        sums[at + 1, 1] = sums[at, 1] + max(1, words[at])
-    total = sums[count, 0]
-    for at in range(count):
-        row = rows[at, _CONTEXT_AT:]
-        row[0] = found[at]
-        for step in range(1, 4):
-            row[2 * step - 1] = found[at - step] if at >= step else -1
-            row[2 * step] = found[at + step] if at + step < count else -1
-        for level in range(RANGES):
-            row[7 + level] = _mean(sums, ranges[at, level, 0], ranges[at, level, 1])
-        row[11] = _mean(sums, max(0, at - _WINDOWS[0]), min(count, at + _WINDOWS[0] + 1))
-        row[12] = _mean(sums, max(0, at - _WINDOWS[1]), min(count, at + _WINDOWS[1] + 1))
-        row[13], row[14], row[15] = _mean(sums, 0, count), log(total // CERTAIN), found.max()
-        row[16] = sums[at + 1, 0] * 1024 // max(np.int64(1), total)
-
-
-@kernel
-def _mean(sums: Ints, first: Int, last: Int) -> Int:
-    mean: Int = (sums[last, 0] - sums[first, 0]) // max(np.int64(1), sums[last, 1] - sums[first, 1])
-    return mean
+    rows = np.zeros((count, FIRST + CONTEXT), np.int32)
+    ranges, alike = np.zeros((count, RANGES, 3), np.int32), np.zeros((count, 3), np.int32)
+    fill_features(page, rows, ranges, alike)
+    return rows, surroundings_of(page, ranges, alike)
 
 
 def read_model(path: Path = FILE) -> BlockModel:

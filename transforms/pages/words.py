@@ -26,6 +26,9 @@ _MASK: Final = np.uint64(BUCKETS - 1)
 _LEVELS: Final = 12
 _WORDS_OF_ELEMENT: Final = 12
 _SHORT: Final = 10
+_FIRST: Final = 6
+_LAST: Final = 6
+_LAST_BYTES: Final = 40
 _MOST_OF_BLOCK: Final = 2 * _SHORT
 _MOST: Final = _LEVELS * (_WORDS_OF_ELEMENT + 1) + _MOST_OF_BLOCK
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -45,24 +48,41 @@ def _ring(level: Int) -> Int:
 
 
 @kernel
+def _last_buckets(page: Page, at: Int, found: npt.NDArray[np.int32], size: Int) -> Int:
+    """Add the buckets of the words that begin in a block's last bytes: a caption's source stands there."""
+    block, count = page.blocks[at], 0
+    end = np.int64(block.end)
+    place: Int = max(np.int64(block.start), end - _LAST_BYTES)
+    _, place, _ = word_end(page.text, place, end, LETTER)
+    while place < end and count < _LAST:
+        start, place, key = word_end(page.text, place, end, LETTER)
+        if place > start:
+            found[size] = _bucket(key, np.int64(15))
+            size += 1
+            count += 1
+    return size
+
+
+@kernel
 def _own_buckets(page: Page, at: Int, found: npt.NDArray[np.int32], size: Int) -> Int:
-    """Add the buckets of a short block's words and pairs of them."""
+    """Add the buckets of a block's first words and pairs of them; those of short blocks are apart."""
     block = page.blocks[at]
+    salt, most = np.int64(11), _SHORT
     if block.words > _SHORT:
-        return size
+        salt, most = np.int64(13), _FIRST
     place: Int = np.int64(block.start)
     before, count = np.uint64(77), 0
-    while place < block.end and count < _SHORT:
+    while place < block.end and count < most:
         start, place, key = word_end(page.text, place, np.int64(block.end), LETTER)
         if place > start:
             found[size], found[size + 1] = (
-                _bucket(key, np.int64(11)),
-                _bucket(key * np.uint64(31) + before, np.int64(12)),
+                _bucket(key, salt),
+                _bucket(key * np.uint64(31) + before, salt + 1),
             )
             size += 2
             before = key
             count += 1
-    return size
+    return _last_buckets(page, at, found, size) if block.words > _SHORT else size
 
 
 @kernel

@@ -70,7 +70,7 @@ def test_nasty_pages_are_kept_or_dropped_with_a_reason_and_honest_ones_between_t
 
 
 def test_page_that_keeps_an_unbounded_extractor_busy_is_ended_by_the_clock(tmp_path: Path) -> None:
-    unbounded = ExtractText(max_elements=1 << 40, max_depth=200_000, max_nesting=1 << 60)
+    unbounded = ExtractText("trafilatura", max_elements=1 << 40, max_depth=200_000, max_nesting=1 << 60)
     found = extracted(tmp_path, unbounded, Limits(0.2, 1 << 30), [HONEST, NASTY["100,000 cells"], HONEST])
     assert found.dropped.column("reason").to_pylist() == ["quarantined: hung"]
     assert found.kept.num_rows == 2
