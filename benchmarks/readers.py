@@ -115,7 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "ours": rates["warc.gz"],
         "peers": {"datatrove": theirs} if theirs else {},
         "ratio": round(rates["warc.gz"] / theirs, 2) if theirs else None,
-        "formats": {each.kind: [rates[each.kind], speeds.get(each.kind)] for each in inputs},
+        "rows": [
+            {
+                "what": each.kind,
+                "ours": rates[each.kind],
+                "peers": {"datatrove": speeds[each.kind]} if each.kind in speeds else {},
+            }
+            for each in inputs
+        ],
         "checks": checks,
         "versions": {"python": platform.python_version(), **{n: version(n) for n in ("pyarrow", "zstandard", "lz4")}},
     }

@@ -299,7 +299,12 @@ def main(arguments: list[str] | None = None) -> int:
         "name": "tokens",
         "unit": "MB per CPU second",
         "ours": round(rates["ours"].cpu, 2),
-        "peers": {name: round(rate.cpu, 2) for name, rate in rates.items() if name != "ours"},
+        "peers": {name: round(rate.cpu, 2) for name, rate in rates.items() if name in ("loop", "datatrove")},
+        "rows": [
+            {"what": f"ids only: {name}", "ours": round(rate.cpu, 2), "peers": {}}
+            for name, rate in rates.items()
+            if name.endswith("alone")
+        ],
         "ratio": round(rates["ours"].cpu / max(rates[name].cpu for name in ("loop", "datatrove") if name in rates), 2),
         "checks": checks,
         "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
