@@ -176,11 +176,18 @@ def _experts(experts: Experts, layer: int, bias: Matrix, kind: Architecture) -> 
     if kind == "Glm4Moe":
         yield "mlp.gate.e_score_correction_bias", _array(bias[layer])
         hidden = experts.gate.shape[-1]
-        for name, matrix in () if experts.shared is None else _gated(experts.shared, (layer,)):
+        for name, matrix in _gated(experts.shared or _nothing(experts), (layer,)):
             axis = 1 if name.startswith("down") else 0
             more = [(0, 0), (0, 0)]
             more[axis] = 0, -matrix.shape[axis] % hidden
             yield f"mlp.shared_experts.{name}", np.pad(matrix, more)
+
+
+def _nothing(experts: Experts) -> SwiGLU:
+    """Return a shared expert of no width: the architecture's arrays are there, and empty."""
+    (layers, width, _), kind = experts.router.shape, np.float32
+    into, out = np.zeros((layers, width, 0), kind), np.zeros((layers, 0, width), kind)
+    return SwiGLU(into, into, out)  # type: ignore[arg-type]
 
 
 def _gated(part: SwiGLU, at: tuple[int, ...], names: Mapping[str, str] = GATED) -> Iterator[tuple[str, Matrix]]:
