@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -64,7 +65,8 @@ def test_sample_is_what_logits_of_the_text_so_far_give_and_its_beginning_is_the_
     assert drawn[:4] == list(sample(untrained, [3, 4], 4, Sampling(seed=5)))
     assert drawn != list(sample(untrained, [3, 4], 9, Sampling(seed=6)))
     inputs = on_device(sequences(np.array([[3, 4, *drawn] + [0] * 5], np.int32)))
-    logits = untrained.model(inputs.tokens, inputs.segments, inputs.positions, untrained.bias)[0]
+    forward = jax.jit(lambda model, bias: model(inputs.tokens, inputs.segments, inputs.positions, bias))
+    logits = forward(untrained.model, untrained.bias)[0]
     assert drawn == [draw(np.asarray(logits[place + 1], np.float64), Sampling(seed=5), place) for place in range(9)]
 
 
