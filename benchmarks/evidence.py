@@ -38,7 +38,7 @@ def main() -> int:
         print(f"{DATA} is not there: nothing is measured")
         return 0
     checks: evidence_power.Checks = {}
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, evidence_power.processes(options.workers) as pool:
         folder = Path(place)
         parts = PARTS if options.only is None else (options.only,)
         if {"power", "search"} & {*parts}:
@@ -46,9 +46,9 @@ def main() -> int:
         for part in parts:
             told: list[str] = []
             if part == "power":
-                found, told = evidence_power.checks(folder, evidence_power.SIZES[options.size], options.workers)
+                found, told = evidence_power.checks(folder, evidence_power.SIZES[options.size], pool)
             elif part == "search":
-                found, told = evidence_search.checks(folder, options.size, options.workers)
+                found, told = evidence_search.checks(folder, options.size, pool)
             else:
                 found = evidence_ladder.checks(options.size)
             checks |= found

@@ -6,7 +6,7 @@ pilot on seeds of its own gives mean and variance of the paired differences. Dra
 beforehand in how many of 20 comparisons each share of junk will be found, with the interval that holds 95 % of them.
 Then 20 fixed sets of 12 seeds, drawn from 60, are compared with each share at level 1 %, on news and encyclopedia text
 together. A seed's run is made once and serves all sets that it is in; the processor time of a comparison is that of
-its runs. Runs go to `workers` processes of one thread each.
+its runs. Runs go to processes of one thread each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context
@@ -120,18 +120,24 @@ def train(folder: Path, names: tuple[str, ...], run: Run) -> Done:
     weights = dict(run.weights)
     caches = {name: found.training[name] for name in weights}
     tokens = STEPS * BATCH * LENGTH
-    mixture = Mixture(None, Phase("main", tokens, weights), sequences=Chunks(LENGTH), repeats=None, batch=BATCH)
+    mixture = Mixture(
+        None, Phase("main", tokens, weights), sequences=Chunks(LENGTH), repeats=None, rare="round up", batch=BATCH
+    )
     plan = replace(mixture.compile(caches), seed=order_seed(run.seed, run.place))
     begun = time.process_time()
     losses = losses_of(Loader(plan, caches), validation(found, names), replace(config(found.vocabulary), seed=run.seed))
     return Done(losses, time.process_time() - begun)
 
 
-def train_all(folder: Path, names: tuple[str, ...], runs: Sequence[Run], workers: int) -> list[Done]:
-    """Make all runs, in `workers` processes."""
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        count = len(runs)
-        return list(pool.map(train, [folder] * count, [names] * count, runs, chunksize=4))
+def train_all(folder: Path, names: tuple[str, ...], runs: Sequence[Run], pool: Executor) -> list[Done]:
+    """Make all runs in the processes of `pool`."""
+    count = len(runs)
+    return list(pool.map(train, [folder] * count, [names] * count, runs, chunksize=2))
+
+
+def processes(workers: int) -> Executor:
+    """Return a pool of `workers` fresh processes; each compiles the model once."""
+    return ProcessPoolExecutor(workers, get_context("spawn"))
 
 
 def mixed(share: int) -> tuple[tuple[str, int], ...]:
@@ -139,11 +145,11 @@ def mixed(share: int) -> tuple[tuple[str, int], ...]:
     return (("web", 100 - share), ("junk", share)) if share else (("web", 100),)
 
 
-def checks(folder: Path, size: Size, workers: int) -> tuple[Checks, list[str]]:
+def checks(folder: Path, size: Size, pool: Executor) -> tuple[Checks, list[str]]:
     """Return checks and lines that say what was stated and what was found."""
-    stated = _stated(folder, size, workers)
+    stated = _stated(folder, size, pool)
     told = [f"stated before: {share} % junk is found in {s.power:.0%} of comparisons" for share, s in stated.items()]
-    clean, others = _measured(folder, size, workers)
+    clean, others = _measured(folder, size, pool)
     found, seconds = {}, []
     for share, side in others.items():
         pairs = [([clean[at] for at in one], [side[at] for at in one]) for one in size.drawn.tolist()]
@@ -173,11 +179,11 @@ class Stated:
     most: int
 
 
-def _stated(folder: Path, size: Size, workers: int) -> dict[int, Stated]:
+def _stated(folder: Path, size: Size, pool: Executor) -> dict[int, Stated]:
     """Return what the pilot says of each share of junk."""
     seeds = range(PILOT_SEED, PILOT_SEED + size.pilot)
     runs = [Run(mixed(share), seed, int(share > 0)) for share in (0, *SHARES) for seed in seeds]
-    done = train_all(folder, DOMAINS, runs, workers)
+    done = train_all(folder, DOMAINS, runs, pool)
     losses = np.array([[run.losses[name] for name in DOMAINS] for run in done]).reshape(-1, size.pilot, len(DOMAINS))
     return {share: foretold(side - losses[0], size) for share, side in zip(SHARES, losses[1:], strict=True)}
 
@@ -202,11 +208,11 @@ def foretold(differences: npt.NDArray[np.float64], size: Size, series: int = 2_0
     return Stated(float(found.mean()) / size.sets, int(fewest), math.ceil(most))
 
 
-def _measured(folder: Path, size: Size, workers: int) -> tuple[list[Done], dict[int, list[Done]]]:
+def _measured(folder: Path, size: Size, pool: Executor) -> tuple[list[Done], dict[int, list[Done]]]:
     """Return the runs of A, and of B by share, on all seeds."""
     seeds = range(1, size.pool + 1)
     shares = (0, *SHARES)
     runs = [Run(mixed(0), seed) for seed in seeds] + [Run(mixed(s), seed, 1) for s in shares for seed in seeds]
-    done = train_all(folder, DOMAINS, runs, workers)
+    done = train_all(folder, DOMAINS, runs, pool)
     count = len(seeds)
     return done[:count], {share: done[(at + 1) * count : (at + 2) * count] for at, share in enumerate(shares)}
