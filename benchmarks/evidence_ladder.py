@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trainers.scaling import Rung, fit_law, predict
+from trainers.evidence.scaling import Rung, fit_law, predict
 
 DATA: Final = Path(__file__).parents[2] / "shared" / "data" / "corpora" / "multidomain.parquet"
 PUBLISHED: Final = [Rung(2.650e19, (3.0154,)), Rung(1.726e20, (2.7809,)), Rung(1.381e21, (2.5638,))]
@@ -97,8 +97,8 @@ def own() -> Checks:
     """Return how the largest run did against its forecast: inside, and how wide the band was."""
     from curate.run import run
     from mixtures import Loader, Plan
-    from trainers.forecast import scored
-    from trainers.ladder import forecast, plan_ladder, run_ladder
+    from trainers.evidence.forecast import scored
+    from trainers.evidence.ladder import forecast, plan_ladder, run_ladder
     from trainers.log import read_log
     from trainers.train import train
 

@@ -29,9 +29,9 @@ from benchmarks.evidence_data import NEUTRAL, Corpora, open_corpora
 from curate.caches.cache import TokenCache
 from mixtures import Chunks, Loader, Mixture, Phase
 from trainers.batches import pack
-from trainers.compare import losses_of, order_seed
 from trainers.config import Config, ModelConfig, OptimizerConfig
-from trainers.statistics import paired_intervals
+from trainers.evidence.compare import losses_of, order_seed
+from trainers.evidence.statistics import paired_intervals
 
 LENGTH: Final = 64
 BATCH: Final = 4

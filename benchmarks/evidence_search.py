@@ -18,7 +18,7 @@ from benchmarks.evidence_data import COMPONENTS
 from benchmarks.evidence_power import Checks, Run, opened, train_all
 from mixtures.designs import Shares, designs
 from mixtures.search import Trial, propose, rank_correlation
-from trainers.statistics import paired_interval
+from trainers.evidence.statistics import paired_interval
 
 DOMAINS: Final = ("news", "wiki", "docs", "code")
 TOKENS: Final = 1_000_000

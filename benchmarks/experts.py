@@ -29,8 +29,8 @@ import numpy as np
 
 from trainers.batches import Sequences
 from trainers.config import Balance, Config, ExpertsConfig, ModelConfig, OptimizerConfig
+from trainers.evidence.statistics import paired_interval
 from trainers.log import read_log
-from trainers.statistics import paired_interval
 from trainers.train import train
 
 STEPS: Final = {"small": 300, "full": 800}

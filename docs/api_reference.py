@@ -22,7 +22,7 @@ FURTHER: Final = (
     "curate.upkeep.verify",
     "trainers.config",
     "trainers.train",
-    "trainers.compare",
+    "trainers.evidence.compare",
 )
 """Modules that programs call and no code block of the documentation imports from."""
 _IMPORT: Final = re.compile(r"^ *from ((?:curate|transforms|mixtures|trainers|viewers)(?:\.\w+)*) import ", re.M | re.A)

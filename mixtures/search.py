@@ -5,7 +5,7 @@ shares w (Σ w = 1, so the intercept is in t). For each c of a grid below the lo
 regression of log(loss - c); c is the one whose leave-one-out errors, in nats, are least. What trials of this size leave
 open is shown by fits to resampled trials (bootstrap). As in RegMix (Liu et al. 2024, §3.3) the proposal is the mean of
 the best of many candidates, here those with the lowest mean + deviation over the fits: where nothing was tried the
-fits disagree. Repeats of up to about four passes are nearly as good as new text (Muennighoff et al. 2023), so small runs,
+fits disagree. Repeats of up to four passes are nearly as good as new text (Muennighoff et al. 2023), so small runs,
 which repeat less, are taken as they are and the caps of the training itself bound the candidates.
 
 Cost: milliseconds a fit of 30 trials; seconds a proposal.

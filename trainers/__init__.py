@@ -1,4 +1,4 @@
 """The bundled JAX trainer: a small model trained on the batches of a mixture plan, bitwise resumable.
 
-`trainers.train.train` trains, `trainers.compare.compare` tells two mixtures apart. See ARCHITECTURE §12.
+`trainers.train.train` trains; `trainers.evidence` has comparisons, ladders and declared runs. See ARCHITECTURE §12.
 """

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from curate.formats import Format
 from curate.store import json_line, self_digested
-from trainers.compare import AtSize, Comparison, Contrast
 from trainers.config import flat
-from trainers.pilot import Planned
-from trainers.power import POWER
+from trainers.evidence.compare import AtSize, Comparison, Contrast
+from trainers.evidence.pilot import Planned
+from trainers.evidence.power import POWER
 from viewers.frame import document, write_whole
 from viewers.markup import Child, Markup, element
 from viewers.numbers import grouped

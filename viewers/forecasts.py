@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainers.forecast import Forecast
+from trainers.evidence.forecast import Forecast
 from viewers.frame import document, write_whole
 from viewers.judged import rungs_table
 from viewers.ladder_plot import ladder_plot, progress_plot, said_band

@@ -23,7 +23,7 @@ from curate.running.journal import finished_recipes, runs_in
 from curate.store import MissingError, Store, StoreError
 from curate.upkeep.status import RunStatus, status_of
 from mixtures.errors import PlanError
-from trainers.listing import ListedRun, list_runs
+from trainers.evidence.listing import ListedRun, list_runs
 from viewers.checks import check_report
 from viewers.finder import said
 from viewers.frame import document, write_whole

@@ -1,6 +1,6 @@
 """A run against what was declared and forecast of it: verdict, conditions, what was changed, forecasts met and missed.
 
-    judged = trainers.judgement.judged_of(folder)   # None: nothing was declared or forecast of this run
+    judged = trainers.evidence.judgement.judged_of(folder)   # None: nothing was declared or forecast of this run
     panel = forecast_panel(judged)                  # a panel of the run's page; `judged_body` is its body alone
 
 What was declared lies beside the log (`declaration.json`, `forecast.json`); a damaged file is said in the page.
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from trainers.forecast import Forecast, Point
-from trainers.judgement import Judged, Judgement, Told
+from trainers.evidence.forecast import Forecast, Point
+from trainers.evidence.judgement import Judged, Judgement, Told
 from viewers.ladder_plot import ladder_plot, progress_plot
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped

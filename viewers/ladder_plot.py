@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from trainers.forecast import Forecast, Point
-from trainers.scaling import Band
+from trainers.evidence.forecast import Forecast, Point
+from trainers.evidence.scaling import Band
 from viewers.curves import HEIGHT, WIDTH
 from viewers.markup import Markup, element
 

@@ -27,9 +27,9 @@ from mixtures.errors import PlanError
 from mixtures.plan import Plan
 from mixtures.published import NAME as MIXTURE
 from mixtures.published import rebuild, write_mixture
-from trainers.diary import NAME as NOTES
-from trainers.diary import read_diary
-from trainers.listing import ListedRun, list_runs, run_folders
+from trainers.evidence.diary import NAME as NOTES
+from trainers.evidence.diary import read_diary
+from trainers.evidence.listing import ListedRun, list_runs, run_folders
 from viewers.frame import document, write_whole
 from viewers.markup import Child, element
 from viewers.panels.panel import Panel

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from curate.configuration import ConfigurationError
-from trainers.diary import Note, read_diary
+from trainers.evidence.diary import Note, read_diary
+from trainers.evidence.judgement import Judged, judged_of
 from trainers.health import Session, Spike, sessions, spikes
 from trainers.history import Segment, segments
-from trainers.judgement import Judged, judged_of
 from trainers.log import Line, read_lines
 from viewers.runs import LARGEST, Curve
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from curate.configuration import ConfigurationError
 from mixtures.plan import Plan
-from trainers.diary import Diary, read_diary
-from trainers.judgement import Judged, judged_of
+from trainers.evidence.diary import Diary, read_diary
+from trainers.evidence.judgement import Judged, judged_of
 from trainers.log import Line, read_log
 
 LARGEST: Final = 2**40

@@ -121,7 +121,7 @@ def _made(options: argparse.Namespace, name: str, outputs: Outputs, modules: lis
 
 
 def _judged(name: str, contrasts: list[Any]) -> AblatedPart:
-    from trainers.compare import MEAN
+    from trainers.evidence.compare import MEAN
 
     effects = tuple(
         Effect(c.domain, c.interval.mean, c.interval.low, c.interval.high, c.interval.verdict) for c in contrasts

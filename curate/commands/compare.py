@@ -117,9 +117,9 @@ def run_comparison(
     Raises:
         ConfigurationError: the mixtures cannot be compared, or the budget is too small.
     """
-    from trainers.compare import compare
     from trainers.config import Config, recipe
-    from trainers.pilot import plan_comparison
+    from trainers.evidence.compare import compare
+    from trainers.evidence.pilot import plan_comparison
     from viewers.comparison_page import write_comparison
 
     require_comparable(sides)

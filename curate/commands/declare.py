@@ -46,7 +46,7 @@ def add_declare(command: argparse.ArgumentParser) -> None:
 def declare_run(options: argparse.Namespace) -> int:
     """Write the declaration and print its digest."""
     from trainers.config import flat, recipe
-    from trainers.declaration import HEALTH, NAME, declare
+    from trainers.evidence.declaration import HEALTH, NAME, declare
 
     store = store_of(options)
     _, plan, _ = opened(store, options.recipe or last_result(store))
@@ -87,7 +87,7 @@ def add_note(command: argparse.ArgumentParser) -> None:
 
 def note(options: argparse.Namespace) -> int:
     """Append a note to the diary of a run."""
-    from trainers.diary import NAME, write_note
+    from trainers.evidence.diary import NAME, write_note
 
     write_note(options.run, options.step, options.text, options.author or _user())
     print(options.run / NAME)

@@ -32,8 +32,8 @@ _WHERE: Final = {
     "*.exchange": "curate.exchange:FORMAT",
     "report.json": "viewers.report_data:FORMAT",
     "checkpoint": "trainers.checkpoint:FORMAT",
-    "forecast.json": "trainers.forecast:FORMAT",
-    "declaration.json": "trainers.declaration:FORMAT",
+    "forecast.json": "trainers.evidence.forecast:FORMAT",
+    "declaration.json": "trainers.evidence.declaration:FORMAT",
     "mixture.json": "mixtures.published:FORMAT",
     "published.json": "viewers.publication:FORMAT",
 }

@@ -14,7 +14,7 @@ from mixtures import Loader, Plan
 from mixtures.packings import packings_of
 
 if TYPE_CHECKING:
-    from trainers.forecast import Forecast
+    from trainers.evidence.forecast import Forecast
 
 
 def add_ladder(command: argparse.ArgumentParser) -> None:
@@ -39,8 +39,8 @@ def add_ladder(command: argparse.ArgumentParser) -> None:
 
 def climb(options: argparse.Namespace) -> int:
     """Train the rungs, write `forecast.json` and `ladder.html`, and print what they say."""
-    from trainers.forecast import NAME
-    from trainers.ladder import forecast, plan_ladder, run_ladder
+    from trainers.evidence.forecast import NAME
+    from trainers.evidence.ladder import forecast, plan_ladder, run_ladder
     from viewers.forecasts import write_ladder_page
 
     store = store_of(options)

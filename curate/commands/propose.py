@@ -52,8 +52,8 @@ def propose_weights(options: argparse.Namespace) -> int:
     from mixtures.designs import designs
     from mixtures.search import propose
     from trainers.config import Config, recipe
-    from trainers.pilot import Cost, measured_cost
-    from trainers.trials import run_trials, trial_loader
+    from trainers.evidence.pilot import Cost, measured_cost
+    from trainers.evidence.trials import run_trials, trial_loader
 
     store = store_of(options)
     result, plan, caches = opened(store, last_result(store))

@@ -9,8 +9,8 @@ from pathlib import Path
 from mixtures.plan import Component, Plan, Segment
 from mixtures.sequences import Chunks
 from trainers.config import flat
-from trainers.forecast import Forecast
-from trainers.ladder import Ladder, Size, forecast, plan_ladder
+from trainers.evidence.forecast import Forecast
+from trainers.evidence.ladder import Ladder, Size, forecast, plan_ladder
 from trainers.log import Log
 
 WIDTHS = (64, 128, 192)

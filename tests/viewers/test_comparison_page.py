@@ -6,10 +6,10 @@ from dataclasses import replace
 from curate.ablations import AblatedPart, Ablation, Effect
 from curate.store import check_self_digest
 from tests.trainers.synthetic import tiny
-from trainers.compare import AtSize, Comparison, Contrast
-from trainers.pilot import Planned
-from trainers.power import noise_of
-from trainers.statistics import Interval
+from trainers.evidence.compare import AtSize, Comparison, Contrast
+from trainers.evidence.pilot import Planned
+from trainers.evidence.power import noise_of
+from trainers.evidence.statistics import Interval
 from viewers.comparison_page import comparison_page, write_comparison
 from viewers.loading import Report
 from viewers.panels.ablation import ablation

@@ -11,12 +11,12 @@ import pytest
 from tests.trainers.ladders import a_log, made, write_log
 from tests.viewers.parsed import parse
 from trainers.config import flat
-from trainers.declaration import declare
-from trainers.diary import NAME as NOTES
-from trainers.diary import write_note
-from trainers.forecast import Forecast
-from trainers.judgement import judged_of
-from trainers.ladder import Size
+from trainers.evidence.declaration import declare
+from trainers.evidence.diary import NAME as NOTES
+from trainers.evidence.diary import write_note
+from trainers.evidence.forecast import Forecast
+from trainers.evidence.judgement import judged_of
+from trainers.evidence.ladder import Size
 from viewers.forecasts import render_ladder
 from viewers.judged import forecast_panel
 from viewers.loading import Report

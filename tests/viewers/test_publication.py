@@ -12,9 +12,9 @@ from curate.command_line import main
 from tests.trainers.ladders import a_log, made, write_log
 from tests.viewers.parsed import parse
 from tests.viewers.stores import Made
-from trainers.declaration import load_declaration
-from trainers.diary import write_note
-from trainers.listing import list_runs
+from trainers.evidence.declaration import load_declaration
+from trainers.evidence.diary import write_note
+from trainers.evidence.listing import list_runs
 
 RECIPE = """
 from pathlib import Path

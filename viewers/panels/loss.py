@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from trainers.diary import Diary
+from trainers.evidence.diary import Diary
 from viewers.budget import ROWS
 from viewers.curves import frame_of, plot
 from viewers.judged import judged_body

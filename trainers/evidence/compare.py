@@ -17,7 +17,7 @@ from typing import Final, Literal
 from curate.configuration import ConfigurationError
 from trainers.batches import Batch, Loader
 from trainers.config import Config
-from trainers.statistics import Interval, Verdict, paired_intervals
+from trainers.evidence.statistics import Interval, Verdict, paired_intervals
 from trainers.train import fit
 from trainers.validation import evaluate_sources
 

@@ -10,9 +10,9 @@ import pytest
 from curate.configuration import ConfigurationError
 from tests.trainers.ladders import a_log, made, write_log
 from trainers.config import flat
-from trainers.declaration import DeclarationError, condition, declare, load_declaration
-from trainers.forecast import ForecastError
-from trainers.judgement import judge, measured, outcome_of
+from trainers.evidence.declaration import DeclarationError, condition, declare, load_declaration
+from trainers.evidence.forecast import ForecastError
+from trainers.evidence.judgement import judge, measured, outcome_of
 
 HYPOTHESIS = "Books and code in this mixture follow the ladder."
 

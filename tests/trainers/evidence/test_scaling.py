@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from curate.configuration import ConfigurationError
-from trainers.scaling import ASSUMED_NOISE, Rung, fit_law, leave_one_out, measured_noise, predict
+from trainers.evidence.scaling import ASSUMED_NOISE, Rung, fit_law, leave_one_out, measured_noise, predict
 
 PUBLISHED = [Rung(2.650e19, (3.0154,)), Rung(1.726e20, (2.7809,)), Rung(1.381e21, (2.5638,))]
 TARGET = 2.611e24

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from curate.configuration import ConfigurationError
-from trainers.diary import NAME, Diary, Note, read_diary, write_note
+from trainers.evidence.diary import NAME, Diary, Note, read_diary, write_note
 
 
 def test_notes_are_read_in_the_order_of_writing_and_bound_to_each_other(tmp_path):

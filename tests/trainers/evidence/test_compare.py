@@ -5,9 +5,9 @@ import pytest
 
 from curate.configuration import ConfigurationError
 from tests.trainers.synthetic import MarkovLoader, held_out, tiny
-from trainers.compare import MEAN, AtSize, Comparison, Contrast, compare
 from trainers.config import ModelConfig
-from trainers.statistics import Interval
+from trainers.evidence.compare import MEAN, AtSize, Comparison, Contrast, compare
+from trainers.evidence.statistics import Interval
 
 DOMAINS = {"markov": held_out(2), "other": held_out(2, salt=7)}
 CONFIG = tiny(24)

@@ -13,10 +13,19 @@ from pathlib import Path
 from typing import Literal
 
 from trainers.config import differences
-from trainers.declaration import NAME as DECLARATION
-from trainers.declaration import Condition, Declaration, DeclarationError, load_declaration
-from trainers.forecast import NAME as FORECAST
-from trainers.forecast import Forecast, ForecastError, Point, final_losses, load_forecast, scored, stretch_means, voids
+from trainers.evidence.declaration import NAME as DECLARATION
+from trainers.evidence.declaration import Condition, Declaration, DeclarationError, load_declaration
+from trainers.evidence.forecast import NAME as FORECAST
+from trainers.evidence.forecast import (
+    Forecast,
+    ForecastError,
+    Point,
+    final_losses,
+    load_forecast,
+    scored,
+    stretch_means,
+    voids,
+)
 from trainers.health import spikes
 from trainers.log import NAME as LOG
 from trainers.log import Log, read_log

@@ -2,9 +2,9 @@ import pytest
 
 from curate.configuration import ConfigurationError
 from tests.trainers.synthetic import MarkovLoader, held_out, tiny
-from trainers.compare import MEAN
-from trainers.pilot import Cost, _affordable_steps, measured_noise, plan_comparison
-from trainers.power import power
+from trainers.evidence.compare import MEAN
+from trainers.evidence.pilot import Cost, _affordable_steps, measured_noise, plan_comparison
+from trainers.evidence.power import power
 
 DOMAINS = {"markov": held_out(2), "other": held_out(2, salt=7)}
 

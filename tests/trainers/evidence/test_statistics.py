@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trainers.statistics import paired_interval, paired_intervals
+from trainers.evidence.statistics import paired_interval, paired_intervals
 
 
 def rng(*key):

@@ -2,7 +2,7 @@
 
 A pilot trains one mixture against itself in other orders; its paired differences have a true mean of 0, so the root of
 their mean square is the noise σ of one pair, with as many degrees of freedom as pairs. With n pairs the t test of
-`trainers.statistics` then finds a true difference δ with the probability that a noncentral t of n - 1 degrees of
+`statistics` then finds a true difference δ with the probability that a noncentral t of n - 1 degrees of
 freedom and centre δ √n / σ lies beyond the quantile (Cohen, "Statistical power analysis", 1988, §2; Owen 1968).
 Pure arithmetic on numbers.
 """

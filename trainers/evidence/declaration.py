@@ -2,7 +2,7 @@
 
 `declaration.json` in the run's folder is canonical JSON with its own digest: the hypothesis, the flat configuration,
 the digests of plan and forecast (whose file lies beside it), health checks and conditions of failure, and when it was
-declared. A folder whose log has steps is refused, and a declaration stays as it is; `trainers.judgement` scores the
+declared. A folder whose log has steps is refused, and a declaration stays as it is; `judgement` scores the
 run by it.
 
 A condition is "METRIC < NUMBER" (or <=, >, >=). Metrics of the log: `loss` (held-out text at the end), `loss[SOURCE]`,
@@ -26,8 +26,8 @@ from curate.configuration import ConfigurationError
 from curate.formats import Format, FormatError
 from curate.store import StoreError, check_self_digest, json_line, self_digested
 from trainers.config import differences
-from trainers.forecast import NAME as FORECAST
-from trainers.forecast import Forecast, ForecastError, load_forecast
+from trainers.evidence.forecast import NAME as FORECAST
+from trainers.evidence.forecast import Forecast, ForecastError, load_forecast
 from trainers.log import NAME as LOG
 from trainers.log import read_log
 

@@ -15,9 +15,9 @@ from typing import Final
 
 from curate.configuration import ConfigurationError
 from trainers.batches import Batch
-from trainers.compare import MINIMUM_SEEDS, Pairs, SeededLoader, comparisons_of, losses_of, order_seed
 from trainers.config import Config
-from trainers.power import POWER, Noise, detectable, noise_of
+from trainers.evidence.compare import MINIMUM_SEEDS, Pairs, SeededLoader, comparisons_of, losses_of, order_seed
+from trainers.evidence.power import POWER, Noise, detectable, noise_of
 from trainers.train import fit
 
 PILOT_PAIRS: Final = 4

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from trainers.power import detectable, noise_of, power
-from trainers.statistics import paired_interval
+from trainers.evidence.power import detectable, noise_of, power
+from trainers.evidence.statistics import paired_interval
 
 
 def test_power_is_the_rate_at_which_the_interval_leaves_zero():

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from trainers.declaration import NAME as DECLARATION
-from trainers.diary import read_diary
-from trainers.judgement import judged_of, outcome_of
+from trainers.evidence.declaration import NAME as DECLARATION
+from trainers.evidence.diary import read_diary
+from trainers.evidence.judgement import judged_of, outcome_of
 from trainers.log import NAME as LOG
 from trainers.log import Log, read_log
 

@@ -10,8 +10,8 @@ import pytest
 from curate.configuration import ConfigurationError
 from mixtures.scaled import apportioned, epochs, scaled
 from tests.trainers.ladders import WIDTHS, a_ladder, a_log, a_plan, made, seeded, write_log
-from trainers.forecast import ForecastError, load_forecast, scored, stretch_means, voids
-from trainers.ladder import forecast, plan_ladder, run_ladder
+from trainers.evidence.forecast import ForecastError, load_forecast, scored, stretch_means, voids
+from trainers.evidence.ladder import forecast, plan_ladder, run_ladder
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_runs_of_a_ladder_differ_in_the_seed_and_lie_in_folders_of_their_own(tmp
         asked.append((folder.name, loader.digest == rung.plan.digest, config.seed))
         write_log(folder, seeded(a_log(rung), config.seed))
 
-    monkeypatch.setattr("trainers.ladder.train", train)
+    monkeypatch.setattr("trainers.evidence.ladder.train", train)
     logs = run_ladder(ladder, lambda part: part, {}, tmp_path, seeds=(2,))
     assert asked == [("w64-s0", True, 0), ("w64-s1", False, 1), ("w128-s0", True, 0), ("w192-s0", True, 0)]
     assert [log.starts[0]["config"]["seed"] for runs in logs for log in runs] == [0, 1, 0, 0]

@@ -16,8 +16,8 @@ from mixtures.mixture import Mixture, Phase
 from mixtures.search import Trial
 from mixtures.sequences import Chunks, Sequences
 from trainers.batches import Batch
-from trainers.compare import MEAN, losses_of
 from trainers.config import Config
+from trainers.evidence.compare import MEAN, losses_of
 
 DEFAULT_SEQUENCES = Chunks(512)
 

@@ -20,9 +20,9 @@ from mixtures.plan import Plan
 from mixtures.scaled import epochs, scaled
 from trainers.batches import Batch, Loader
 from trainers.config import Config, flat, recipe
-from trainers.forecast import Forecast, RungRecord, final_losses, stretch_means
+from trainers.evidence.forecast import Forecast, RungRecord, final_losses, stretch_means
+from trainers.evidence.scaling import LEVEL, MINIMUM_RUNGS, Band, Rung, fit_law, leave_one_out, measured_noise, predict
 from trainers.log import Log, read_log
-from trainers.scaling import LEVEL, MINIMUM_RUNGS, Band, Rung, fit_law, leave_one_out, measured_noise, predict
 from trainers.speed import flop_per_token
 from trainers.train import train
 

@@ -21,8 +21,8 @@ from curate.configuration import ConfigurationError
 from curate.formats import Format, FormatError
 from curate.store import StoreError, check_self_digest, json_line, self_digested
 from trainers.config import differences
+from trainers.evidence.scaling import Band, Law
 from trainers.log import Log
-from trainers.scaling import Band, Law
 
 NAME: Final = "forecast.json"
 FORMAT: Final = Format(1, "read it with the version that wrote it, or make the forecast again", prefix="forecast ")
