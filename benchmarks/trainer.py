@@ -41,7 +41,7 @@ from trainers.speed import flop_per_token, measure_peak
 from trainers.step import on_device
 from trainers.train import train
 
-SIZES: Final = {"small": (64, 16, 3), "full": (256, 20, 5)}
+SIZES: Final = {"small": (64, 16, 3), "full": (256, 8, 3)}
 """Width, updates of a round, rounds."""
 VOCABULARY, ROWS, LENGTH = 4096, 8, 256
 SLOWEST: Final = 1.1
