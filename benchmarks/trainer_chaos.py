@@ -1,6 +1,6 @@
 """A strict run of the bundled trainer that is killed again and again, each time resumed on another number of devices.
 
-`python -m benchmarks.trainer_chaos [--size small|full]`: an undisturbed run on 4 devices, then the same run killed by
+`python -m benchmarks.trainer_chaos [--size small|full]`: an undisturbed run on one device, then the same run killed by
 SIGKILL at 20 (small: 4) random moments and resumed on 4, 2, 8, 4 … forced devices of the CPU, to its end. Every second
 kill falls inside a save. State and log, without clock and hosts, must be those of the undisturbed run. The model has
 experts, Muon, clipping, accumulation and a running average.
@@ -122,7 +122,7 @@ def measure(size: str) -> dict[str, Any]:
     """Return what the killed run came to beside the undisturbed one."""
     with tempfile.TemporaryDirectory() as work:
         calm, killed = Path(work) / "calm", Path(work) / "killed"
-        first = start(calm, DEVICES[0], "never")
+        first = start(calm, 1, "never")
         if first.returncode:
             raise RuntimeError(first.stderr)
         died = 0
