@@ -53,15 +53,17 @@ def _caches(cells: Sequence[CellView]) -> Markup:
 
 def _used(cells: Sequence[CellView]) -> Iterator[Markup]:
     """Yield the ids that each cell uses, and its longest document; nothing for caches of which that was not counted."""
-    rows: list[list[Child]] = []
+    outputs: dict[str, list[list[Child]]] = {}
     for cell in cells[:LONG_ROWS]:
         if cell.used is not None:
             identity, length = cell.longest[0] if cell.longest else ("–", 0)
             size = cell.description.vocabulary
-            rows.append([shortened(cell.cell), grouped(cell.used), share(cell.used, size), identity, grouped(length)])
-    if rows:
+            row: list[Child] = [shortened(cell.cell), grouped(cell.used), share(cell.used, size), identity]
+            outputs.setdefault(cell.output, []).append([*row, grouped(length)])
+    if outputs:
         columns = ("Cell", "Ids in use", "of the vocabulary", "Longest document", "Tokens in it")
-        yield table("Ids in use and longest documents", Mark.EXACT, columns, rows)
+        groups = [Group(shortened(output), rows) for output, rows in outputs.items()]
+        yield table("Ids in use and longest documents", Mark.EXACT, columns, groups)
 
 
 def _whole_cells(cells: Sequence[CellView]) -> Markup | None:
