@@ -21,13 +21,12 @@ from curate.commands.tokens import tokenizer_of
 from curate.digests import text_digest
 from curate.receipts import read_manifest
 from curate.recipes.stages import compile_stages
-from curate.run import Result, results_in, run
+from curate.run import Result, results_in
 from curate.store import Store
 from curate.upkeep.trace import replay, trace_token
 from curate.upkeep.verify import verify
 from mixtures import Chunks, Loader, Mixture, Phase, Plan, explain, locate
 from tests.curate.corpus import ShuffledRunner, ledger, tasks, texts, write_lines
-from tests.road import corpus
 from tests.road.corpus import documents, road, run_road, text_of, tree
 from transforms.minhash import shingle_sets
 
@@ -65,13 +64,6 @@ def test_road_run_again_makes_nothing_and_is_the_same(raw: Path, finished: Resul
     shutil.copytree(finished.folder.parent, tmp_path / "store")
     again = run_road(raw, tmp_path / "store")
     assert tasks(tmp_path / "store") == {} and without_runs(again) == without_runs(finished)
-
-
-@pytest.mark.slow
-@pytest.mark.ray
-def test_road_made_on_ray_is_equal_byte_for_byte(raw: Path, finished: Result, tmp_path: Path) -> None:
-    made = run(road(root=raw), tmp_path / "store", name="road", runner="ray", workers=2, modules=[corpus])
-    assert without_runs(made) == without_runs(finished) and made.plan == finished.plan
 
 
 @pytest.mark.slow
