@@ -1,7 +1,7 @@
 """Trains a small model with all that strict mode promises on forced devices: python -m tests.trainers.strict DEVICES…
 
-Prints for each number of devices what three updates came to: digest of the state, losses. "222" is the same run by psum
-on eight devices cut along data, fsdp and expert.
+Prints for each number of devices what three updates came to: digest of the state, losses. "fsdp" is the same by psum
+on eight devices cut along data and fsdp.
 """
 
 import json
@@ -9,18 +9,16 @@ import os
 import sys
 from dataclasses import replace
 
-from tests.trainers.synthetic import MODEL, MarkovLoader, sequences, tiny
-from trainers.config import ExpertsConfig
+from tests.trainers.synthetic import MarkovLoader, sequences, tiny
 
 UPDATES = 3
 
 
 def config():
-    """Experts, Muon, clipping, accumulation, a running average; `benchmarks.trainer` has the whole matrix."""
-    model = replace(MODEL, experts=ExpertsConfig(count=4, chosen=2))
+    """Muon, clipping, accumulation, a running average; `benchmarks.trainer` has the whole matrix, experts too."""
     optimizer = replace(tiny().optimizer, matrices="muon", clip=0.5)
     parts = {"batch": 16, "shards": 8, "reduction": "strict", "ema": 0.9}
-    return replace(tiny(), model=model, optimizer=optimizer, **parts)
+    return replace(tiny(), optimizer=optimizer, **parts)
 
 
 def batch(number):
@@ -45,8 +43,8 @@ def trained(config, mesh=None):
 
 def on(devices):
     """Return what a run on `devices` came to."""
-    if devices == "222":
-        return trained(replace(config(), reduction="psum", shards=1), make_mesh(2, 2, 2))
+    if devices == "fsdp":
+        return trained(replace(config(), reduction="psum", shards=1), make_mesh(2, 4, 1))
     return trained(config(), make_mesh(devices=jax.devices()[: int(devices)]))
 
 

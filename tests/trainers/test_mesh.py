@@ -8,12 +8,14 @@ from jax.sharding import PartitionSpec
 from curate.configuration import ConfigurationError
 from tests.trainers.strict import config
 from trainers.axes import named_axes
+from trainers.config import ExpertsConfig
 from trainers.loss import Inputs
 from trainers.mesh import abstract_mesh, check_mesh, make_mesh, shardings
 from trainers.state import init_state
 from trainers.step import make_step
 
-PARALLEL = replace(config(), batch=64, reduction="psum", shards=1, model=replace(config().model, width=32))
+MIXTURE = replace(config().model, width=32, experts=ExpertsConfig(count=4, chosen=2))
+PARALLEL = replace(config(), batch=64, reduction="psum", shards=1, model=MIXTURE)
 
 
 def test_axes_of_a_state_have_the_names_of_their_annotations_and_are_cut_by_them():
