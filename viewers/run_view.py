@@ -108,6 +108,10 @@ def load_run_page(folder: Path, now: float) -> RunPage:
         start = found[-1].log.starts[-1] if found[-1].log.starts else {"timing": {}}
         made = tuple(sessions(lines))
         high = tuple(spikes(train))
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"{folder} holds no training run: name the folder given to curate train --run"
+        ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{folder} holds no training run that can be read: {error}") from error
     name = folder.resolve().name

@@ -64,6 +64,10 @@ def load_run(folder: Path) -> RunView:
         validation = {s: _curve(line for line in log.validation if str(line["source"]) == s) for s in sources}
         start: Mapping[str, Any] = log.starts[-1] if log.starts else {}
         train = _curve(log.train)
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"{folder} holds no training run: name the folder given to curate train --run"
+        ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{folder} holds no training run that can be read: {error}") from error
     lines = len(log.train) + len(log.validation)

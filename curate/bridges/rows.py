@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -46,11 +47,13 @@ def _hex(array: pa.Array) -> pa.Array:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value of a row as JSON holds it: bytes as hex, times in ISO 8601."""
+    """Return a value of a row as JSON holds it: bytes as hex, times in ISO 8601, decimals as doubles."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
     if isinstance(value, dict):
         return {name: plain_value(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from curate.caches.cache import TokenCache
+from curate.commands.numbers import above_zero, positive
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened, require_equal_steps
@@ -71,7 +72,7 @@ def add_sizes(command: argparse.ArgumentParser) -> None:
     """Add the arguments that say how large a comparison is."""
     command.add_argument(
         "--budget",
-        type=float,
+        type=above_zero,
         default=MINUTES,
         metavar="M",
         help=f"CPU-minutes, from which steps and seeds follow (default: {MINUTES:g})",
@@ -79,11 +80,17 @@ def add_sizes(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--width", type=int, nargs="+", default=WIDTHS, metavar="W", help="widths of the models (default: 64 128)"
     )
-    command.add_argument("--steps", type=int, metavar="N", help="updates of a run at most (default: all of the plan)")
-    command.add_argument("--seeds", type=int, metavar="N", help="paired seeds, at least 3 (default: by the budget)")
-    command.add_argument("--level", type=float, default=0.01, metavar="P", help="of all comparisons (default: 0.01)")
     command.add_argument(
-        "--held-out", type=int, default=16, metavar="N", help="held-out sequences per domain (default: 16)"
+        "--steps", type=positive, metavar="N", help="updates of a run at most (default: all of the plan)"
+    )
+    command.add_argument(
+        "--seeds", type=positive, metavar="N", help="paired seeds, at least 3 (default: by the budget)"
+    )
+    command.add_argument(
+        "--level", type=above_zero, default=0.01, metavar="P", help="of all comparisons (default: 0.01)"
+    )
+    command.add_argument(
+        "--held-out", type=positive, default=16, metavar="N", help="held-out sequences per domain (default: 16)"
     )
 
 

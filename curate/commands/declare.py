@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import getpass
-from dataclasses import replace
 from pathlib import Path
 
+from curate.commands.numbers import positive
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened
+from curate.commands.training import config_of
 
 
 def add_declare(command: argparse.ArgumentParser) -> None:
@@ -20,8 +21,10 @@ def add_declare(command: argparse.ArgumentParser) -> None:
     command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
     command.add_argument("--run", type=Path, required=True, metavar="RUN", help="folder that curate train will get")
     command.add_argument("--hypothesis", required=True, metavar="TEXT", help="what the run shall show")
-    command.add_argument("--steps", type=int, metavar="N", help="updates, as for curate train (default: all)")
+    command.add_argument("--steps", type=positive, metavar="N", help="updates, as for curate train (default: all)")
     command.add_argument("--width", type=int, default=64, metavar="W", help="width, as for curate train (default: 64)")
+    command.add_argument("--experts", metavar="E,K", help="as for curate train")
+    command.add_argument("--qk-norm", choices=["head"], help="as for curate train")
     command.add_argument("--strict", type=int, metavar="SHARDS", help="as for curate train")
     command.add_argument(
         "--compute", choices=["float32", "bfloat16"], default="float32", help="as for curate train (default: float32)"
@@ -45,19 +48,12 @@ def add_declare(command: argparse.ArgumentParser) -> None:
 
 def declare_run(options: argparse.Namespace) -> int:
     """Write the declaration and print its digest."""
-    from trainers.config import flat, recipe
+    from trainers.config import flat
     from trainers.evidence.declaration import HEALTH, NAME, declare
 
     store = store_of(options)
     _, plan, _ = opened(store, options.recipe or last_result(store))
-    steps = min(plan.updates, options.steps or plan.updates)
-    length = plan.sequences.length
-    config = recipe(
-        options.width, steps * plan.batch * length, vocabulary=plan.vocabulary, length=length, batch=plan.batch
-    )
-    config = replace(config, compute=options.compute)
-    if options.strict is not None:
-        config = replace(config, reduction="strict", shards=options.strict)
+    config = config_of(plan, options)
     made = declare(
         options.run,
         options.hypothesis,

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from curate.commands.numbers import positive
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import held_out, opened
@@ -23,16 +24,19 @@ def add_ladder(command: argparse.ArgumentParser) -> None:
     command.add_argument("store", metavar="DIR", help=f"store with a result that has a plan: {STORE_HELP}")
     add_store_options(command)
     command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
-    command.add_argument("--target", type=int, required=True, metavar="W", help="width of the run to forecast")
+    command.add_argument("--target", type=positive, required=True, metavar="W", help="width of the run to forecast")
     command.add_argument(
-        "--widths", required=True, metavar="W,W,W", help="widths of the rungs, three or more, below the target's"
+        "--widths",
+        required=True,
+        metavar="W,W,W",
+        help="widths of the rungs, three or more multiples of 64, below the target's",
     )
     command.add_argument("--out", type=Path, required=True, metavar="OUT", help="folder of runs and forecast.json")
     command.add_argument(
         "--seeds", default="3", metavar="N,…", help="runs of each rung, ascending; 1 where none is named (default: 3)"
     )
     command.add_argument(
-        "--held-out", type=int, default=64, metavar="N", help="held-out sequences per source (default: 64)"
+        "--held-out", type=positive, default=64, metavar="N", help="held-out sequences per source (default: 64)"
     )
     command.add_argument("--dry-run", action="store_true", help="print the sizes and train nothing")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curate.commands.look import visible
+from curate.commands.numbers import not_negative
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened, tokenizer_of
@@ -42,7 +43,13 @@ def add_sample(command: argparse.ArgumentParser) -> None:
     _add_run(command, "")
     number: Callable[..., Any] = command.add_argument
     number("--prompt", default="", metavar="TEXT", help="what the text begins with (default: nothing but BOS)")
-    number("--count", type=int, default=100, metavar="N", help="most tokens to draw; EOS ends before (default: 100)")
+    number(
+        "--count",
+        type=not_negative,
+        default=100,
+        metavar="N",
+        help="most tokens to draw; EOS ends before (default: 100)",
+    )
     number("--seed", type=int, default=0, metavar="N", help="the same seed gives the same text (default: 0)")
     number("--temperature", type=float, default=1.0, metavar="T", help="0 takes the likeliest token (default: 1)")
     number("--top-k", type=int, metavar="K", help="draw from the K likeliest tokens only")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from curate.commands.compare import MINUTES, Side, held_out_of
+from curate.commands.numbers import above_zero, positive
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened, require_equal_steps
@@ -28,21 +29,25 @@ def add_propose(command: argparse.ArgumentParser) -> None:
         "store", metavar="DIR", help=f"store with a mixture, whose components are weighed: {STORE_HELP}"
     )
     add_store_options(command)
-    command.add_argument("--trials", type=int, default=24, metavar="N", help="mixtures to try (default: 24)")
-    command.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds of each (default: 1)")
+    command.add_argument("--trials", type=positive, default=24, metavar="N", help="mixtures to try (default: 24)")
+    command.add_argument("--seeds", type=positive, default=1, metavar="N", help="seeds of each (default: 1)")
     command.add_argument(
-        "--tokens", type=float, metavar="N", help="of the training that the mixture is for (default: of the plan)"
+        "--tokens", type=above_zero, metavar="N", help="of the training that the mixture is for (default: of the plan)"
     )
     command.add_argument(
         "--epochs", default="4", metavar="E", help="passes over a component in it at most (default: 4)"
     )
     command.add_argument(
-        "--budget", type=float, default=MINUTES, metavar="M", help=f"CPU-minutes for all runs (default: {MINUTES:g})"
+        "--budget",
+        type=above_zero,
+        default=MINUTES,
+        metavar="M",
+        help=f"CPU-minutes for all runs (default: {MINUTES:g})",
     )
     command.add_argument("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
-    command.add_argument("--steps", type=int, metavar="N", help="updates of a run (default: by the budget)")
+    command.add_argument("--steps", type=positive, metavar="N", help="updates of a run (default: by the budget)")
     command.add_argument(
-        "--held-out", type=int, default=16, metavar="N", help="held-out sequences per domain (default: 16)"
+        "--held-out", type=positive, default=16, metavar="N", help="held-out sequences per domain (default: 16)"
     )
     command.add_argument("--save", type=Path, metavar="FILE", help="write trials and proposal as JSON")
 

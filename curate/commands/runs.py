@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from curate.commands.numbers import not_negative
+
 DESTINATIONS: Final = ("tensorboard", "wandb", "trackio")
 
 
@@ -16,7 +18,7 @@ def add_watch(command: argparse.ArgumentParser) -> None:
     command.add_argument("run", type=Path, metavar="RUN", help="folder of the run: log and checkpoints")
     command.add_argument(
         "--every",
-        type=int,
+        type=not_negative,
         default=15,
         metavar="SECONDS",
         help="write the page again so often, until the run ends; 0: once (default: 15)",

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from curate.commands.numbers import above_zero, not_negative, positive
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import held_out, opened, tokenizer_of
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from trainers.speed import Peak
     from trainers.supervised import Place
 
+PARTS: Final = ("log.jsonl", "checkpoints", "lock", "declaration.json", "notes.jsonl")
+"""What the folder of a run has one of, once it is begun, declared or noted on."""
+
 
 def add_train(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `train`."""
@@ -34,15 +38,21 @@ def add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--recipe", metavar="FOLDER", help="result in the store (default: the one that ran last)")
     number: Callable[..., Any] = command.add_argument
     number("--run", type=Path, required=True, metavar="RUN", help="folder of the run: log and checkpoints")
-    number("--steps", type=int, metavar="N", help="updates, part of the schedule (default: all)")
+    number("--steps", type=positive, metavar="N", help="updates, part of the schedule (default: all)")
     number("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
     number("--experts", metavar="E,K", help="E experts instead of one feed-forward, of which each token goes to K")
     number("--qk-norm", choices=["head"], help="normalise queries and keys within each head")
-    number("--held-out", type=int, default=64, metavar="N", help="held-out sequences per source (default: 64)")
-    number("--validate-every", type=int, default=100, metavar="N", help="updates between validations (default: 100)")
-    number("--checkpoint-every", type=int, default=100, metavar="N", help="updates between checkpoints (default: 100)")
-    number("--keep", type=int, default=2, metavar="K", help="last checkpoints that stay (default: 2)")
-    number("--keep-every", type=int, default=0, metavar="N", help="checkpoints of every N updates stay for good")
+    number("--held-out", type=positive, default=64, metavar="N", help="held-out sequences per source (default: 64)")
+    number(
+        "--validate-every", type=positive, default=100, metavar="N", help="updates between validations (default: 100)"
+    )
+    number(
+        "--checkpoint-every", type=positive, default=100, metavar="N", help="updates between checkpoints (default: 100)"
+    )
+    number("--keep", type=positive, default=2, metavar="K", help="last checkpoints that stay (default: 2)")
+    number(
+        "--keep-every", type=not_negative, default=0, metavar="N", help="checkpoints of every N updates stay for good"
+    )
     number(
         "--strict",
         type=int,
@@ -52,21 +62,23 @@ def add_train(command: argparse.ArgumentParser) -> None:
     number("--compute", choices=["float32", "bfloat16"], default="float32", help="type of products (default: float32)")
     number(
         "--peak",
-        type=float,
+        type=above_zero,
         metavar="FLOPS",
         help="operations a second that all devices can do, for MFU (default: what products of matrices reach)",
     )
     number("--from", dest="parent", type=Path, metavar="RUN", help="begin as a branch of this run, at --at")
     number("--at", type=int, metavar="S", help="step of a checkpoint of --from")
-    number("--cooldown", type=int, metavar="N", help="of a branch: let the rate fall to zero over N updates, and end")
-    number("--rate", type=float, metavar="R", help="of a branch: another learning rate")
+    number(
+        "--cooldown", type=positive, metavar="N", help="of a branch: let the rate fall to zero over N updates, and end"
+    )
+    number("--rate", type=above_zero, metavar="R", help="of a branch: another learning rate")
     number(
         "--first",
         choices=["step", "plan"],
         default="step",
         help="what a branch reads first: the batch of its step, or the first of the plan (default: step)",
     )
-    number("--ray", type=int, metavar="N", help="train in up to N workers of Ray, started again when one is lost")
+    number("--ray", type=positive, metavar="N", help="train in up to N workers of Ray, started again when one is lost")
     number("--address", metavar="ADDR", help="of --ray: running cluster, auto or HOST:PORT (default: start a Ray)")
     number("--hosts", metavar="HOST:PORT,N,I", help="this is process I of N that meet at process 0, HOST:PORT")
 
@@ -79,12 +91,13 @@ def train_command(options: argparse.Namespace) -> int:
         _join(options.hosts)
     from trainers.train import train
 
+    _check_folder(options.run)
     store = store_of(options)
     folder = options.recipe or last_result(store)
     result, plan, caches = opened(store, folder)
     opened_caches = caches.open()
     loader = Loader(plan, opened_caches, packings=packings_in(store, folder, plan, opened_caches))
-    source, config = (loader, _config(plan, options)) if options.parent is None else _branched(loader, options)
+    source, config = (loader, config_of(plan, options)) if options.parent is None else _branched(loader, options)
     watched = (WatchedUpdates if isinstance(source, Loader) else Watched)(source, config.steps)
     done = train(
         watched,
@@ -110,7 +123,19 @@ def train_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _config(plan: Plan, options: argparse.Namespace) -> Config:
+def _check_folder(run: Path) -> None:
+    """Check that a run may begin or go on in `run`.
+
+    Raises:
+        ConfigurationError: it is a file, or a folder of something else, which logs and checkpoints do not belong into.
+    """
+    if run.exists() and not run.is_dir():
+        raise ConfigurationError(f"--run {run} is a file: give a folder, which need not be there")
+    if run.is_dir() and any(run.iterdir()) and not any((run / name).exists() for name in PARTS):
+        raise ConfigurationError(f"--run {run} holds other files and no run: give a folder of its own")
+
+
+def config_of(plan: Plan, options: argparse.Namespace) -> Config:
     """Return what the one dial gives for this plan, or as much of it as is asked for."""
     from trainers.config import recipe, with_experts
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import pickle
 from collections import Counter
+from datetime import UTC, datetime
+from decimal import Decimal
 
+import orjson
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
@@ -23,6 +26,7 @@ from curate import (
     to_hugging_face,
     write_documents,
 )
+from curate.bridges.rows import plain_value
 from curate.command_line import main
 from curate.recipes.stages import compile_stages
 from curate.run import run
@@ -201,6 +205,13 @@ def test_files_of_documents_hold_them_in_order_and_are_read_back(made, tmp_path,
     assert again.outputs["documents"].rows == 30
     with pytest.raises(ConfigurationError, match="not empty"):
         write_documents(documents, tmp_path / "lines")
+
+
+def test_values_of_a_row_are_those_of_json():
+    day = datetime(2026, 1, 2, tzinfo=UTC)
+    row = {"share": Decimal("0.8724"), "id": b"\x01", "seen": [day], "more": {"shares": [Decimal("1.0000"), None]}}
+    plain = {"share": 0.8724, "id": "01", "seen": ["2026-01-02T00:00:00+00:00"], "more": {"shares": [1.0, None]}}
+    assert json.loads(orjson.dumps(plain_value(row))) == plain
 
 
 def test_command_writes_the_documents_of_the_last_result(made, tmp_path, capsys):

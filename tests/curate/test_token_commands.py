@@ -236,6 +236,27 @@ def test_damaged_plan_or_cache_exits_3_and_names_the_file(
     assert "cache.json" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", [["--steps", "-3"], ["--steps", "0"], ["--keep-every", "-1"], ["--peak", "nan"]])
+def test_number_of_training_below_its_bound_is_a_wrong_command(
+    given: list[str], store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", str(store), "--run", str(tmp_path / "run"), *given])
+    assert stopped.value.code == 2 and f"argument {given[0]}: a " in capsys.readouterr().err
+
+
+def test_training_is_not_begun_in_a_folder_of_something_else(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(path.name for path in store.iterdir())
+    assert main(["train", str(store), "--run", str(store), "--steps", "1"]) == 2
+    assert "holds other files and no run" in capsys.readouterr().err
+    assert sorted(path.name for path in store.iterdir()) == before
+    (tmp_path / "file").write_text("x")
+    assert main(["train", str(store), "--run", str(tmp_path / "file"), "--steps", "1"]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_train_writes_a_log_goes_on_where_it_was_stopped_and_ends_the_same(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
