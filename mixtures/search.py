@@ -39,6 +39,9 @@ BEST: Final = 32
 FEWEST: Final = 3
 """Trials that a fit needs beyond the number of components."""
 
+TRUSTED: Final = 0.7
+"""Rank correlation below which the law tells mixtures apart too badly to believe a proposal."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -167,6 +170,11 @@ def shares_of(trials: Sequence[Trial], components: Sequence[str]) -> Floats:
     return np.array([[trial.weights.get(name, 0) for name in components] for trial in trials], float) / WHOLE
 
 
+def fewest_trials(components: int) -> int:
+    """Return how many trials a proposal for so many components takes at least."""
+    return components + FEWEST
+
+
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
     """Return Spearman's rank correlation; 0 where all of one side are equal."""
     ranks = np.array([rankdata(predicted), rankdata(measured)])
@@ -193,9 +201,9 @@ def _resampled(trials: Sequence[Trial], rng: np.random.Generator) -> list[list[T
 
 
 def _check(trials: Sequence[Trial], sizes: Mapping[str, Any]) -> None:
-    if len(trials) < len(sizes) + FEWEST:
+    if len(trials) < fewest_trials(len(sizes)):
         raise ConfigurationError(
-            f"{len(sizes)} components need {len(sizes) + FEWEST} trials at least, got {len(trials)}"
+            f"{len(sizes)} components need {fewest_trials(len(sizes))} trials at least, got {len(trials)}"
         )
     for trial in trials:
         if list(trial.weights) != list(sizes) or set(trial.losses) != set(trials[0].losses) or not trial.losses:

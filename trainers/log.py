@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from curate.configuration import ConfigurationError
+
 NAME: Final = "log.jsonl"
 
 Line = dict[str, Any]
@@ -78,7 +80,7 @@ def read_log(folder: Path) -> Log:
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: a whole line is no JSON.
+        ConfigurationError: a whole line is damaged.
     """
     lines = read_lines(folder)
     train = _of_kind(lines, "train")
@@ -98,7 +100,25 @@ def read_log(folder: Path) -> Log:
 def read_lines(folder: Path) -> list[Line]:
     """Return the lines of the log of `folder` as they were written; raises as `read_log`."""
     content = (folder / NAME).read_bytes()
-    return [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
+    whole = content[: content.rfind(b"\n") + 1].splitlines()
+    return [read_line(folder / NAME, number, line) for number, line in enumerate(whole, 1)]
+
+
+def read_line(path: Path, number: int, content: bytes) -> Line:
+    """Return line `number` of the log at `path`.
+
+    Raises:
+        ConfigurationError: it is damaged.
+    """
+    try:
+        line = json.loads(content)
+    except ValueError:
+        line = None
+    if not isinstance(line, dict) or "kind" not in line:
+        raise ConfigurationError(
+            f"{path}, line {number}, is damaged: take the file from a copy, or remove the line and what it told with it"
+        )
+    return line
 
 
 def untimed(line: Line) -> Line:

@@ -7,7 +7,6 @@ the last telling counts, as in the log.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from curate.configuration import ConfigurationError
 from trainers.health import utilisation
-from trainers.log import NAME, Line
+from trainers.log import NAME, Line, read_line
 
 POLL_SECONDS: Final = 1.0
 
@@ -141,11 +140,12 @@ class _Tracker:
 def _lines(path: Path, follow: Callable[[], bool]) -> Iterator[Line]:
     """Yield the whole lines of `path`, and those that are appended while `follow` says so and the run goes on."""
     with path.open("rb") as file:
-        rest, last = b"", ""
+        rest, last, number = b"", "", 0
         while True:
             *whole, rest = (rest + file.read()).split(b"\n")
             for content in whole:
-                line: Line = json.loads(content)
+                number += 1
+                line = read_line(path, number, content)
                 last = line["kind"]
                 yield line
             if last == "stop" or not follow():

@@ -37,7 +37,7 @@ class CheckpointError(RuntimeError):
     """A checkpoint that is damaged, or belongs to another run than the one that asks for it."""
 
 
-REMOVE: Final = "Remove that folder, and the run goes on from the checkpoint before it"
+REMOVE: Final = "Remove the folder of that step, and the run goes on from the checkpoint before it"
 
 
 @dataclass(frozen=True, slots=True)

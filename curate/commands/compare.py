@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from curate.caches.cache import TokenCache
-from curate.commands.numbers import above_zero, positive
+from curate.commands.numbers import above_zero, between_0_and_1, positive, writable_file
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened, require_equal_steps
@@ -65,7 +65,9 @@ def add_compare(command: argparse.ArgumentParser) -> None:
         "--pairs", choices=("all", "with the first"), default="all", help="which pairs are compared (default: all)"
     )
     add_sizes(command)
-    command.add_argument("--page", type=Path, metavar="FILE", help="write a page, and its values with the suffix .json")
+    command.add_argument(
+        "--page", type=writable_file, metavar="FILE", help="write a page, and its values with the suffix .json"
+    )
 
 
 def add_sizes(command: argparse.ArgumentParser) -> None:
@@ -87,7 +89,7 @@ def add_sizes(command: argparse.ArgumentParser) -> None:
         "--seeds", type=positive, metavar="N", help="paired seeds, at least 3 (default: by the budget)"
     )
     command.add_argument(
-        "--level", type=above_zero, default=0.01, metavar="P", help="of all comparisons (default: 0.01)"
+        "--level", type=between_0_and_1, default=0.01, metavar="P", help="of all comparisons (default: 0.01)"
     )
     command.add_argument(
         "--held-out", type=positive, default=16, metavar="N", help="held-out sequences per domain (default: 16)"

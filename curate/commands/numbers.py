@@ -1,9 +1,10 @@
-"""Numbers of options that have a lower bound, as types of argparse: what is below it is a wrong command."""
+"""Types of options for argparse: numbers within bounds, files to write. What does not fit is a wrong command."""
 
 from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 
 
 def positive(text: str) -> int:
@@ -25,6 +26,22 @@ def above_zero(text: str) -> float:
     if not (math.isfinite(number) and number > 0):
         raise argparse.ArgumentTypeError(f"a number above 0, got {text!r}")
     return number
+
+
+def between_0_and_1(text: str) -> float:
+    """Return the number of an option that lies between 0 and 1, neither of which it is."""
+    number = above_zero(text)
+    if number >= 1:
+        raise argparse.ArgumentTypeError(f"a number between 0 and 1, got {text!r}")
+    return number
+
+
+def writable_file(text: str) -> Path:
+    """Return the path of a file that is written at the end, whose folder must be there at the beginning."""
+    path = Path(text)
+    if path.is_dir() or not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"a file in a folder that is there, got {text!r}")
+    return path
 
 
 def _at_least(least: int, text: str) -> int:

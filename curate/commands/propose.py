@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any, Final
 
 from curate.commands.compare import MINUTES, Side, held_out_of
-from curate.commands.numbers import above_zero, positive
+from curate.commands.numbers import above_zero, positive, writable_file
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened, require_equal_steps
 from curate.configuration import ConfigurationError
 from curate.formats import Format
 from curate.store import json_line, self_digested
-from mixtures.search import Proposal, Trial
+from mixtures.search import TRUSTED, Proposal, Trial, fewest_trials
 
 FORMAT: Final = Format(1, "propose again with curate propose")
 """Version 1: the first."""
@@ -49,7 +48,7 @@ def add_propose(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--held-out", type=positive, default=16, metavar="N", help="held-out sequences per domain (default: 16)"
     )
-    command.add_argument("--save", type=Path, metavar="FILE", help="write trials and proposal as JSON")
+    command.add_argument("--save", type=writable_file, metavar="FILE", help="write trials and proposal as JSON")
 
 
 def propose_weights(options: argparse.Namespace) -> int:
@@ -65,6 +64,8 @@ def propose_weights(options: argparse.Namespace) -> int:
     require_equal_steps(plan)
     cells = {name: cache for name, cache in caches.open().items() if cache.tokens}
     sizes = {name: cache.tokens for name, cache in cells.items()}
+    if options.trials < (fewest := fewest_trials(len(cells))):
+        raise ConfigurationError(f"--trials {options.trials}: {len(cells)} components need {fewest} at least")
     tokens = int(options.tokens or plan.steps * plan.batch * plan.sequences.length)
     tried = designs(sizes, options.trials, tokens=tokens, epochs=options.epochs)
     validation = held_out_of([Side(str(options.store), result, plan, cells)], result, options.held_out)
@@ -84,6 +85,8 @@ def propose_weights(options: argparse.Namespace) -> int:
     trials = run_trials(cells, tried, validation, config, seeds=options.seeds, sequences=plan.sequences, told=print)
     proposal = propose(trials, sizes, tokens=tokens, epochs=options.epochs)
     print(proposal)
+    if proposal.rank_correlation < TRUSTED:
+        print(f"do not believe it: a rank correlation below {TRUSTED} takes more steps, seeds or trials")
     print(f"Phase(…, weights={dict(proposal.weights)})")
     if options.save:
         options.save.write_bytes(json_line(self_digested(proposal_json(proposal, trials, steps))))

@@ -257,6 +257,21 @@ def test_training_is_not_begun_in_a_folder_of_something_else(
     assert "is a file" in capsys.readouterr().err
 
 
+def test_comparison_and_proposal_that_could_not_be_shown_or_fitted_are_refused_before_any_training(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = str(tmp_path / "absent" / "file")
+    for command in (["compare", "a", "b", "--page", nowhere], ["propose", "a", "--save", nowhere]):
+        with pytest.raises(SystemExit):
+            main(command)
+        assert "a file in a folder that is there" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["compare", "a", "b", "--level", "2"])
+    assert "between 0 and 1" in capsys.readouterr().err
+    assert main(["propose", str(store), "--trials", "2"]) == 2
+    assert "--trials 2: " in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_train_writes_a_log_goes_on_where_it_was_stopped_and_ends_the_same(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

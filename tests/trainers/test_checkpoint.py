@@ -94,7 +94,7 @@ def test_every_flipped_byte_of_a_checkpoint_is_found(tmp_path, name):
     content = path.read_bytes()
     for place in range(0, len(content), 7):
         path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
-        with pytest.raises(CheckpointError, match=r"step-00000001.*Remove that folder"):
+        with pytest.raises(CheckpointError, match=r"step-00000001.*Remove the folder of that step"):
             checkpoints.load(1).read()
     path.unlink()
     with pytest.raises(CheckpointError, match="missing"):

@@ -3,6 +3,7 @@ from contextlib import closing
 
 import pytest
 
+from curate.configuration import ConfigurationError
 from trainers.log import Writer, read_log, untimed
 
 
@@ -49,6 +50,7 @@ def test_value_that_json_has_no_form_for_is_refused(tmp_path):
 
 
 def test_whole_line_that_is_damaged_is_an_error(tmp_path):
-    (tmp_path / "log.jsonl").write_text('{"kind"\n')
-    with pytest.raises(ValueError):
-        read_log(tmp_path)
+    for damaged in ('{"kind"', "[1]", "{}"):
+        (tmp_path / "log.jsonl").write_text('{"kind": "stop"}\n' + damaged + "\n")
+        with pytest.raises(ConfigurationError, match=r"log\.jsonl, line 2, is damaged: .* remove the line"):
+            read_log(tmp_path)

@@ -97,3 +97,9 @@ def test_sink_whose_library_is_not_there_says_how_to_get_it(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ConfigurationError, match="pip install wandb"):
         SINKS["wandb"](run)
+
+
+def test_line_that_is_damaged_is_named(tmp_path):
+    (tmp_path / "log.jsonl").write_text(json.dumps(LINES[2]) + '\n{"kind": "tr\n')
+    with pytest.raises(ConfigurationError, match=r"log\.jsonl, line 2, is damaged"):
+        feed(tmp_path, Recorder(), follow=lambda: False)

@@ -33,7 +33,7 @@ def test_damage_is_told_to_those_who_read_the_chunk_and_to_nobody_else(stored):
     path.write_bytes(b"\x00" * len(content))
     step = chunk_shape(VALUES.shape, 4)[0]
     assert np.array_equal(stored[step:, :, :], VALUES[step:])
-    with pytest.raises(CheckpointError, match=r"values, chunk 0,.*Remove that folder"):
+    with pytest.raises(CheckpointError, match=r"values, chunk 0,.*Remove the folder of that step"):
         stored[0:1, :, :]
 
 
