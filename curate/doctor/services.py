@@ -49,7 +49,7 @@ def look_at_ray(program: str = _TRY_RAY) -> Iterator[Finding]:
 
 def look_at_store(store: Store) -> Iterator[Finding]:
     """Yield whether `store` can be read and written as a run does it."""
-    yield from (_bucket(store) if store.is_remote else _folder(store.root))
+    yield from (_bucket(store) if store.is_remote else _folder(Path(store.url(""))))
 
 
 def _bucket(store: Store) -> Iterator[Finding]:

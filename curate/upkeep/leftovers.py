@@ -10,6 +10,7 @@ Cost: one listing, the kept manifests and their lists of shards; no receipt is r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -48,6 +49,9 @@ MORE: Final = (INNER, JOURNALS)
 LOCK: Final = "__lock"
 OWN: Final = ("manifest.json", "shards.parquet", "statistics.json", "samples.parquet", "tokenizer.json", "plan.json")
 """Names of files in the folders of results and stages."""
+
+BESIDE: Final = re.compile(r"provenance/inputs\.jsonl|provenance/recipe-[0-9a-f]{16}\.py|packings/[0-9a-f]{64}")
+"""Names of files in folders below those of results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ def _kind(
         return "journal" if JOURNALS in more and "/" in below else None
     if name in REPORT_FILES:
         return None if _shows(store, name, kept.contents) else "report page"
-    if top not in kept.folders and below in OWN:
+    if top not in kept.folders and (below in OWN or BESIDE.fullmatch(below)):
         return _kind_in_folder(store, top, below, committed)
     return None
 

@@ -684,6 +684,8 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     NotRecounted("Templates, left out of every comparison", f"{NO_ROWS}; the tests of templates count them by force"),
     NotRecounted("What the classifier is worth|Calibration|Features that tell most|Levels of .*", CARD),
     NotRecounted("Topics, of the documents looked at", CARD),
+    NotRecounted("Parts of the recipe|What leaving it out does", "from trainings: tests of the ablation count again"),
+    NotRecounted("Notes on .*", TEXT),
 )
 """First match counts."""
 
