@@ -251,7 +251,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = check_self_digest(Store(path).read_json("manifest.json"), str(path / "manifest.json"))
     except StoreError as error:
-        raise CheckpointError(f"{error}. {REMOVE}") from None
+        said = str(error).removesuffix(": remove it and run the recipe again")  # here a step is removed whole
+        raise CheckpointError(f"{said}. {REMOVE}") from None
     try:
         return FORMAT.lift(manifest, str(path))
     except FormatError as error:

@@ -10,7 +10,7 @@ from curate.commands.numbers import positive
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened
-from curate.commands.training import config_of
+from curate.commands.training import check_run_folder, config_of
 
 
 def add_declare(command: argparse.ArgumentParser) -> None:
@@ -51,6 +51,7 @@ def declare_run(options: argparse.Namespace) -> int:
     from trainers.config import flat
     from trainers.evidence.declaration import HEALTH, NAME, declare
 
+    check_run_folder(options.run)
     store = store_of(options)
     _, plan, _ = opened(store, options.recipe or last_result(store))
     config = config_of(plan, options)

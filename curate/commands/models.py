@@ -30,6 +30,8 @@ def export_model_command(options: argparse.Namespace) -> int:
     """Write the model in the layout of Hugging Face and say as which architecture."""
     from trainers.export import export_model
 
+    if options.out.exists() and not options.out.is_dir():
+        raise ConfigurationError(f"{options.out} is a file: give a folder, which need not be there")
     saved = _open(options)
     tokenizer = None if options.store is None else _tokenizer(options, saved)
     kind = export_model(saved, options.out, tokenizer)

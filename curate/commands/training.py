@@ -91,7 +91,7 @@ def train_command(options: argparse.Namespace) -> int:
         _join(options.hosts)
     from trainers.train import train
 
-    _check_folder(options.run)
+    check_run_folder(options.run)
     store = store_of(options)
     folder = options.recipe or last_result(store)
     result, plan, caches = opened(store, folder)
@@ -123,7 +123,7 @@ def train_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _check_folder(run: Path) -> None:
+def check_run_folder(run: Path) -> None:
     """Check that a run may begin or go on in `run`.
 
     Raises:
