@@ -94,7 +94,7 @@ for name in names:
 @pytest.mark.slow
 def test_exported_models_have_our_logits_in_transformers(exported):
     if not PEER.exists():
-        pytest.skip("no .venv-peer-tokens with torch and transformers here: python -m benchmarks.peers.install tokens")
+        pytest.skip("no .venv-peer-tokens with torch and transformers here: python -m benchmarks.install_peers tokens")
     root, logits = exported
     np.save(root / "tokens.npy", TOKENS)
     command = [str(PEER), "-c", PEER_SCRIPT, str(root), *MODELS]
