@@ -24,6 +24,7 @@ from curate.caches.errors import OtherTokenizerError
 from curate.caches.layout import UNTRAINED
 from curate.caches.local_shards import LocalArray
 from curate.store import Store
+from transforms.sorted_numbers import span_of
 from transforms.tokens import Tokenizer
 
 POOL: Final = 2 << 20
@@ -179,7 +180,7 @@ class TokenCache:
         """
         self._check_range(start, stop, self.tokens, "tokens")
         if self.documents <= LISTED:
-            first, last = self.starts.searchsorted((start, stop))
+            first, last = span_of(self.starts, start, stop)
             return self.starts[first:last].copy()
         return self._offsets(self._begun(start), self._begun(stop))
 
