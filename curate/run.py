@@ -123,6 +123,7 @@ def run(
         TaskError: a task failed; what was finished stays and is reused.
         StoreError, ConservationError: a broken promise.
     """
+    text = _text_of(recipe)  # now: the file may be edited while the run lasts
     place = open_store(store, failpoint)
     stages = compile_stages(outputs.products, parse_sample(sample))
     if is_cold():
@@ -140,7 +141,7 @@ def run(
             units = fingerprint_inputs(stages, engine)
             made = run_stages(stages, units, engine, started or (lambda stage, there: None))
         place.remove_stale_spool_files()  # of workers of a killed run that were alive when this one began
-        result = commit_result(place, name, stages, units, made, outputs, _text_of(recipe))
+        result = commit_result(place, name, stages, units, made, outputs, text)
         if gone := result.quarantined:
             journal.write("quarantined", documents=gone)
         journal.write("recipe", name=name, folder=result.name, digest=result.digest)

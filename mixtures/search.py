@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from curate.configuration import ConfigurationError
-from mixtures.designs import WHOLE, Shares, candidates, capped, largest_shares, thousandths
+from mixtures.designs import NATURAL, UNIFORM, WHOLE, Shares, candidates, capped, largest_shares, thousandths
 from mixtures.weights import Number
 
 Floats = npt.NDArray[np.float64]
@@ -144,7 +144,7 @@ def propose(
     ]
     correlation = rank_correlation([float(np.mean(list(p.values()))) for p in predicted], [t.mean for t in trials])
     least = min(trials, key=lambda trial: trial.mean)
-    baselines = dict(zip(("natural", "uniform"), trials, strict=False))
+    baselines = dict(zip((NATURAL, UNIFORM), trials, strict=False))
     return Proposal(weights, float(said[0]), float(low), float(high), least, baselines, correlation, law)
 
 

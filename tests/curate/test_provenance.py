@@ -72,6 +72,16 @@ def test_files_that_were_lost_are_written_again_by_the_next_run(tmp_path: Path) 
     assert store.read_bytes(f"{folder}/{INPUTS}") == before
 
 
+def test_recipe_edited_while_it_runs_is_kept_as_it_was_when_it_began(tmp_path: Path) -> None:
+    file = tmp_path / "letters.py"
+    file.write_text("before")
+    outputs = Outputs(letters=read_jsonl(write(tmp_path / "in", "one letter"), source="letters"))
+    edited = lambda stage, there: file.write_text("after")  # noqa: E731
+    result = run(outputs, tmp_path / "store", runner="local", recipe=file, started=edited)
+    told = read_manifest(result.store, result.name)["provenance"]["recipe"]
+    assert result.store.read_bytes(f"{result.name}/{told['file']}") == b"before"
+
+
 def test_recipe_made_in_python_has_files_and_no_text(tmp_path: Path) -> None:
     outputs = Outputs(letters=read_jsonl(write(tmp_path / "in", "one letter"), source="letters"))
     result = run(outputs, tmp_path / "store", runner="local")
