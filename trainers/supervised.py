@@ -24,6 +24,9 @@ Result = TypeVar("Result")
 
 WAIT_SECONDS: Final = 2.0
 
+LOSS_SECONDS: Final = 60.0
+"""How long Ray may take to tell that a worker is gone, above all one whose node is: it misses some health checks first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -111,15 +114,28 @@ def supervise(
 
 
 def _results(ray: Any, calls: list[Any]) -> list[Any]:
-    """Return what all calls return, or raise what the first to fail raises."""
+    """Return what all calls return, or raise what the first to fail raises: a lost worker before an error.
+
+    The sum that a killed worker leaves fails in the others, often before Ray knows of its end.
+    """
     waiting = list(calls)
     while waiting:
         ready, waiting = ray.wait(waiting, num_returns=1)
         try:
             ray.get(ready)
         except ray.exceptions.RayTaskError as error:
+            _raise_loss(ray, waiting)
             raise error.as_instanceof_cause() from None
     return list(ray.get(calls))
+
+
+def _raise_loss(ray: Any, waiting: list[Any]) -> None:
+    """Raise that a worker of these calls was lost, if one is before all have ended or `LOSS_SECONDS` have passed."""
+    end = time.monotonic() + LOSS_SECONDS
+    while waiting and (left := end - time.monotonic()) > 0:
+        ready, waiting = ray.wait(waiting, num_returns=1, timeout=left)
+        with suppress(ray.exceptions.RayTaskError):  # it may have failed for the same reason
+            ray.get(ready)
 
 
 def _room(ray: Any, workers: Workers, told: Callable[[str], None]) -> int:

@@ -30,6 +30,7 @@ QUICK = Retries(workers=2, nodes=2, first=0.05)
 @pytest.fixture(scope="module")
 def ray_here() -> Iterator[RayRunner]:
     with ray_runner(2, [ray_jobs]) as runner:
+        runner.connection.open()  # whichever test comes first
         yield runner
 
 

@@ -58,6 +58,10 @@ def test_workers_that_are_lost_too_often_or_fail_by_themselves_end_the_run(monke
     assert fake.sizes == [4, 4, 4]
     with pytest.raises(ValueError, match="no good"):
         supervise(lambda place: fake.fail(), Workers())
+    with pytest.raises(LostWorkersError, match="lost 1 times"):  # the others fail because one is gone
+        supervise(lambda place: fake.lose() if place.process == 3 else fake.fail(), Workers(most=4, losses=0))
+    with pytest.raises(ValueError, match="no good"):
+        supervise(lambda place: fake.fail() if place.process else 0, Workers(most=4))
     found = supervise(lambda place: place.process, Workers(fewest=1, most=3))
     assert (found.result, found.workers) == (0, (2,))
     with pytest.raises(ConfigurationError, match="from 2 to 1"):
@@ -91,7 +95,7 @@ class FakeRay:
 
         return lambda kind: type("Remote", (), {"remote": staticmethod(Actor)})
 
-    def wait(self, calls, num_returns):
+    def wait(self, calls, num_returns, timeout=None):
         if len(calls) > 1 or not self.sizes:
             self.sizes.append(len(calls))
         return calls[:1], calls[1:]
