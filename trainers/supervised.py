@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 WAIT_SECONDS: Final = 2.0
 
 LOSS_SECONDS: Final = 60.0
-"""How long Ray may take to tell that a worker is gone: for one whose node is, some health checks must be missed first."""
+"""How long Ray may take to tell that a worker is gone: where a node is, health checks must be missed first."""
 
 
 @dataclass(frozen=True, slots=True)
