@@ -8,6 +8,8 @@ RUN ?= demo-run
 STEPS ?= 200
 RUNNER ?= ray
 API ?= build/api
+# The order of the tests: another for each commit, the same for one commit wherever it is tested.
+SEED ?= $(shell printf '%d' 0x$$(git rev-parse HEAD 2>/dev/null | cut -c1-7 | grep . || echo 0))
 # `.` installs the wheel in place of the working tree.
 INSTALL ?= -e .
 # The first interpreter from 3.11 to 3.13 that runs.
@@ -35,7 +37,7 @@ demo: setup
 
 test: setup
 	@$(MAKE) --no-print-directory -j2 lint kernels
-	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --durations=12
+	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --durations=12 --randomly-seed=$(SEED)
 
 # Compiled once, not by each process of the tests; while the linters run on the other core.
 kernels: setup
