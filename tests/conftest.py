@@ -6,6 +6,10 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("curate", deadline=None, derandomize=True)  # the same cases on any machine, however busy
+settings.load_profile("curate")
 
 
 @pytest.fixture(autouse=True, scope="module")

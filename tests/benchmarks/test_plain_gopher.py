@@ -72,7 +72,7 @@ LONG = GopherRepetition(
     ],
 )
 @given(st.lists(st.one_of(texts, glued_texts), max_size=6))
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 def test_gopher_any_texts_fail_the_rule_that_the_definition_says(
     rules: Filter, plain: Callable[[str, Any], str | None], samples: list[str]
 ) -> None:

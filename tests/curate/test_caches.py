@@ -52,7 +52,7 @@ def copy(cache: TokenCache, tmp_path: Path) -> Path:
 
 
 @given(data=st.data())
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 def test_ways_of_access_give_the_same_tokens(cache: TokenCache, data: st.DataObject) -> None:
     whole = cache.read(0, cache.tokens)
     start = data.draw(st.integers(0, cache.tokens))

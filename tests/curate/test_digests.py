@@ -86,7 +86,6 @@ def batch(rows: list[dict[str, Any]], schema: pa.Schema = SMALL) -> pa.RecordBat
     return pa.RecordBatch.from_pylist(rows, schema)
 
 
-@settings(deadline=None, derandomize=True)
 @given(rows=ROWS, data=st.data())
 def test_content_digest_does_not_see_batches_slices_or_large_types(rows: list[dict[str, Any]], data: Any) -> None:
     expected = content_digest([batch(rows)], SMALL)
@@ -98,14 +97,13 @@ def test_content_digest_does_not_see_batches_slices_or_large_types(rows: list[di
         assert content_digest(parts, schema) == expected
 
 
-@settings(deadline=None, derandomize=True)
 @given(left=ROWS, right=ROWS)
 def test_content_digests_are_equal_for_equal_rows_only(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> None:
     same = content_digest([batch(left)], SMALL) == content_digest([batch(right)], SMALL)
     assert same == (left == right)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(rows=ROWS.filter(bool), data=st.data())
 def test_content_digest_differs_when_one_value_changes(rows: list[dict[str, Any]], data: Any) -> None:
     place = data.draw(st.integers(0, len(rows) - 1))
@@ -249,7 +247,6 @@ def test_key_in_paths_is_its_first_sixteen_digits() -> None:
     assert short("0123456789abcdef" * 4) == "0123456789abcdef"
 
 
-@settings(deadline=None, derandomize=True)
 @given(parts=st.lists(st.lists(st.one_of(TEXTS, st.binary(max_size=2), st.integers(0, 12)), min_size=1, max_size=3)))
 def test_ids_of_different_natural_keys_differ(parts: list[list[Any]]) -> None:
     distinct = {tuple((type(part), part) for part in key) for key in parts}
@@ -273,7 +270,6 @@ def test_text_digest_is_the_beginning_of_blake3_of_utf8() -> None:
     assert text_digest("ä") == blake3(b"\xc3\xa4").digest()[:16]
 
 
-@settings(deadline=None, derandomize=True)
 @given(items=st.lists(st.binary(max_size=3)), data=st.data())
 def test_sum_of_digests_names_the_multiset(items: list[bytes], data: Any) -> None:
     assert sum_digests(data.draw(st.permutations(items))) == sum_digests(items)

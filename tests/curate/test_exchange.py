@@ -80,7 +80,7 @@ def by_definition(files: Sequence[Sequence[Row]], partition: int) -> list[dict[s
 ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 99)), max_size=60)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(
     files=st.lists(ROWS, max_size=5),
     block=st.sampled_from([1, 90, 1 << 20]),
@@ -104,7 +104,7 @@ def test_files_have_the_same_bytes_and_the_rows_of_a_plain_group_by(
             assert read(folder, names, partition, shape, memory) == expected
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(max_examples=30)
 @given(files=st.lists(ROWS, min_size=1, max_size=6), seed=st.integers(0, 99))
 def test_merged_file_has_the_rows_of_its_files_whatever_the_memory(
     tmp_path_factory: pytest.TempPathFactory, files: list[list[Row]], seed: int
@@ -242,7 +242,6 @@ def test_number_of_partitions_follows_from_bytes() -> None:
 
 
 @given(partitions=st.integers(1, 5000), most=st.integers(2, 9))
-@settings(deadline=None, derandomize=True)
 def test_levels_reach_all_partitions_with_few_per_level(partitions: int, most: int) -> None:
     radices = replace(LIMITS, most_partitions=most).radices(partitions)
     assert all(1 <= radix <= most for radix in radices)
@@ -251,7 +250,6 @@ def test_levels_reach_all_partitions_with_few_per_level(partitions: int, most: i
 
 
 @given(files=st.integers(0, 9000), fan_in=st.integers(2, 64))
-@settings(deadline=None, derandomize=True)
 def test_groups_hold_every_file_once_in_order(files: int, fan_in: int) -> None:
     limits, levels = replace(LIMITS, fan_in=fan_in), 0
     while groups := limits.groups(files):
@@ -262,7 +260,6 @@ def test_groups_hold_every_file_once_in_order(files: int, fan_in: int) -> None:
 
 
 @given(values=st.lists(st.integers(0, 2**64 - 1), min_size=1), partitions=st.integers(1, 1024))
-@settings(deadline=None, derandomize=True)
 def test_partition_of_a_hash_is_its_place_among_equal_ranges(values: list[int], partitions: int) -> None:
     found = partition_of(np.array(values, np.uint64), partitions).tolist()
     assert found == [(value >> 32) * partitions >> 32 for value in values]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from curate.accounting.measures import Measures, bytes_of, coded, combined, measure
@@ -16,7 +16,6 @@ from transforms.duplicates import text_digests
 VALUES = st.sampled_from(["a", "b", "", None])
 
 
-@settings(deadline=None, derandomize=True)
 @given(rows=st.lists(st.tuples(VALUES, VALUES, VALUES, st.integers(0, 2**40)), max_size=30))
 def test_counts_and_sums_of_combined_columns_are_those_of_the_rows(rows: list[tuple[Any, ...]]) -> None:
     columns = [coded(pa.array([row[place] for row in rows], pa.large_string())) for place in range(3)]

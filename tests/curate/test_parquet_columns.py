@@ -61,7 +61,7 @@ def whole(events: list[Event], reader: Reader, rows: int = 4096) -> tuple[Any, .
     return table.schema, table.to_pylist(), ordinals, losses, merge_all(c.counts for c in chunks), keys
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_rows_as_columns_are_the_rows_of_one_record_at_a_time(
     tmp_path_factory: pytest.TempPathFactory, data: Any

@@ -212,7 +212,7 @@ def test_mark_of_byte_order_at_the_beginning_of_a_file_is_no_part_of_its_first_l
 PIECES = [b'{"text":"x"}\n', b"\n", b"\xff\n", b"{\n"]
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 @given(content=st.binary(max_size=80), lines=st.lists(st.sampled_from(PIECES)), data=st.data())
 def test_any_bytes_are_records_or_recorded_losses(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, lines: list[bytes], data: Any
@@ -650,7 +650,7 @@ def test_parquet_file_of_no_rows_has_none(tmp_path: Path) -> None:
     assert texts(events) == [] and losses(events) == []
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(place=st.floats(0, 1), flip=st.integers(1, 255))
 def test_parquet_file_with_any_byte_flipped_raises_nothing(
     tmp_path_factory: pytest.TempPathFactory, place: float, flip: int

@@ -96,7 +96,7 @@ def drawn(inputs: int, partitions: int, seed: int = 1) -> list[Rows]:
     ]
 
 
-@settings(deadline=None, derandomize=True, max_examples=15)
+@settings(max_examples=15)
 @given(
     inputs=st.integers(0, 14),
     partitions=st.integers(1, 40),

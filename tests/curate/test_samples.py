@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from curate import read_jsonl
@@ -40,7 +40,6 @@ def held(samples: Samples) -> list[tuple[str, str, int]]:
     return [(r["kind"], r["reason"], int.from_bytes(r["text_digest"], "big")) for r in samples.batch().to_pylist()]
 
 
-@settings(deadline=None, derandomize=True)
 @given(digests=st.lists(st.integers(0, 60), max_size=40), data=st.data())
 def test_samples_are_the_lowest_digests_in_any_order_and_any_parts(digests: list[int], data: Any) -> None:
     shuffled = data.draw(st.permutations(digests))
@@ -73,7 +72,6 @@ def test_excerpt_shows_a_short_text_whole_and_a_long_one_by_its_ends() -> None:
     assert excerpt(long) == "a" * HEAD + " […] " + "b" * TAIL
 
 
-@settings(deadline=None, derandomize=True)
 @given(
     parts=st.lists(st.text("aé漢😀 @.\n", min_size=1, max_size=9), min_size=1, max_size=9), times=st.integers(1, 400)
 )

@@ -23,7 +23,7 @@ def identity(number: int) -> bytes:
     return (number % 3).to_bytes(8, "little") + (number // 3).to_bytes(8, "little")
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(sizes=SIZES, data=st.data())
 def test_records_met_in_any_batches_are_those_of_one_dictionary(sizes: list[int], data: Any) -> None:
     known: dict[bytes, bytes] = {}

@@ -51,7 +51,7 @@ def statistics_of(rows: list[tuple[str, str, int]]) -> dict[str, Any]:
     }
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(parts=st.lists(documents(), min_size=1, max_size=5), data=st.data())
 def test_statistics_of_parts_merge_in_any_order_and_grouping_to_those_of_the_whole(
     parts: list[list[tuple[str, str, int]]], data: Any
@@ -63,7 +63,7 @@ def test_statistics_of_parts_merge_in_any_order_and_grouping_to_those_of_the_who
     assert digest_json(functools.reduce(lambda right, left: merge(left, right), shuffled)) == whole
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(parts=st.lists(documents(), min_size=3, max_size=3))
 def test_merging_is_commutative_and_associative_and_nothing_is_neutral(parts: list[list[tuple[str, str, int]]]) -> None:
     a, b, c = map(statistics_of, parts)

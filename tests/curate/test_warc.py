@@ -303,7 +303,7 @@ def starts(parts: list[bytes]) -> list[int]:
     return [sum(map(len, parts[:i])) for i in range(len(parts) + 1)]
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 @given(at=st.integers(0, 10**9), mask=st.integers(1, 255), packed=st.booleans())
 def test_flipped_byte_costs_the_record_it_hits_and_no_other(at: int, mask: int, packed: bool) -> None:
     parts = MEMBERS if packed else PAGES
@@ -322,7 +322,7 @@ def read_keys(events: list[Event]) -> list[int]:
     return list(found)
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 @given(at=st.integers(0, 10**9), packed=st.booleans())
 def test_truncation_anywhere_keeps_the_records_before_it(at: int, packed: bool) -> None:
     parts = MEMBERS if packed else PAGES
@@ -334,7 +334,7 @@ def test_truncation_anywhere_keeps_the_records_before_it(at: int, packed: bool) 
     assert any(isinstance(e, Gap) for e in events) or at >= starts(parts)[whole] - 4 or at in starts(parts)
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 @given(
     at=st.integers(0, 6),
     garbage=st.one_of(
@@ -349,7 +349,7 @@ def test_spliced_garbage_between_records_costs_none(at: int, garbage: bytes, pac
     assert set(range(6)) <= set(read_keys(events))
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 @given(
     pieces=st.lists(
         st.one_of(
@@ -373,7 +373,7 @@ def test_any_bytes_end_in_events_that_add_up(pieces: list[bytes], name: str) -> 
     read(b"".join(pieces), name, bound=1000)
 
 
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(max_examples=100)
 @given(at=st.integers(0, 10**9), mask=st.integers(1, 255))
 def test_flipped_byte_in_one_stream_keeps_the_records_before_it(at: int, mask: int) -> None:
     data = b"".join(page(i, 3000) for i in range(8))

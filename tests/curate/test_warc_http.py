@@ -131,14 +131,13 @@ def test_chunks_are_joined_and_bad_ones_left_as_they_are(body: bytes, expected: 
     assert decode_chunked(body) == expected
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.lists(st.binary(min_size=1, max_size=50), max_size=9))
 def test_chunked_bodies_come_back(chunks: list[bytes]) -> None:
     body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
     assert decode_chunked(body) == b"".join(chunks)
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.sampled_from(

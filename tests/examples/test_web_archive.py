@@ -7,7 +7,7 @@ import io
 
 import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
@@ -16,7 +16,6 @@ from examples.web_archive import encode_page, gzip_member, information_record, r
 PAGE = '<html><head><meta http-equiv="Content-Type" content="text/html; charset={}"></head><body>{}</body></html>'
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.binary(max_size=300))
 @example(b"")
 @example(bytes(0xFFFF))

@@ -1,7 +1,7 @@
 """Which steps draw given tokens: all of them, and no others, as explaining every step says."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mixtures.explain import Drawn, drawn, explain
@@ -12,7 +12,6 @@ TOKENS = {component.name: component.tokens for component in PLAN.components}
 
 
 @given(st.sampled_from(sorted(TOKENS)), st.integers(0, 1300), st.integers(0, 60))
-@settings(deadline=None, derandomize=True)
 def test_drawn_are_the_rows_that_read_any_of_the_tokens(name, start, length):
     start = min(start, TOKENS[name])
     stop = min(start + length, TOKENS[name])

@@ -76,7 +76,7 @@ def test_a_pass_reads_every_token_of_a_component_once():
             assert sorted(read) == sorted(cache.stream.tolist()), name
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, PLAN.steps - 1), st.sampled_from([1, 2, 4, 8]), st.integers(1, 3), st.integers(1, 5), st.data())
 def test_random_access_iteration_hosts_and_resumed_runs_agree(start, processes, threads, ahead, data):
     stop = data.draw(st.integers(start, min(start + 6, PLAN.steps)))
@@ -158,7 +158,6 @@ def test_tokens_of_32_bits_are_read_too():
     assert same(Loader(PLAN, caches).batch(5), LOADER.batch(5))
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.integers(0, 20), st.integers(0, 20), st.lists(st.integers(0, 25)), st.integers(0, 1000))
 def test_row_equals_reference_for_any_borders(tokens, more, borders, start):
     stream = np.arange(tokens, dtype=np.uint16)

@@ -145,7 +145,7 @@ def sequences_of(plan, name):
     return list(zip(draws.epochs[mine].tolist(), draws.chunks[mine].tolist(), strict=True))
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(1, 9), st.integers(0, 9), st.integers(0, 9), st.sampled_from(["add", "remove", "zero", "weights"]))
 def test_sequences_of_a_component_do_not_depend_on_the_others(web, code, law, change):
     weights = {"web": web, "code": code, "law": law}

@@ -149,7 +149,7 @@ def test_permutation_of_all_sizes_to_2_to_10_and_some_to_2_to_20_takes_each_valu
         assert np.array_equal(np.sort(values(size)), np.arange(size)), size
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 @given(st.data(), st.integers(1, LARGEST), st.integers(), st.text(max_size=9), st.integers(0, 1 << 50))
 def test_permutation_of_any_size_equals_reference_and_inverse(data, size, seed, name, epoch):
     index = data.draw(st.integers(0, size - 1))

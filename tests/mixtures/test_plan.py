@@ -131,7 +131,7 @@ def test_differences_of_lists_go_by_name_or_by_place():
     ]
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, len(PLAN) - 1), max_size=50))
 def test_plan_draws_any_sequences_in_any_order_as_one_by_one(sequences):
     whole = PLAN.draw(np.arange(len(PLAN)))

@@ -29,7 +29,6 @@ weights_of = st.dictionaries(
 )
 
 
-@settings(deadline=None, derandomize=True)
 @given(weights_of, st.integers(200, 10**12))
 def test_counts_of_one_phase_are_those_of_hamilton(weights, length):
     expected = hamilton(length, weights)
@@ -40,7 +39,6 @@ def test_counts_of_one_phase_are_those_of_hamilton(weights, length):
             draw_counts([Request("main", length, weights)], {}, "refuse")
 
 
-@settings(deadline=None, derandomize=True)
 @given(weights_of, st.integers(1, 3000))
 def test_counts_rounded_up_draw_each_component_and_add_up(weights, length):
     if length < len(weights):
@@ -118,7 +116,7 @@ def feasible(requests, caps):
     return True
 
 
-@settings(deadline=None, derandomize=True, max_examples=400)
+@settings(max_examples=400)
 @given(problems())
 def test_counts_with_caps_are_found_whenever_they_exist(problem):
     requests, caps = problem
@@ -138,7 +136,7 @@ def test_counts_with_caps_are_found_whenever_they_exist(problem):
     assert (not any(table.needs)) == feasible(requests, caps)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(problems())
 def test_counts_with_caps_do_not_depend_on_the_order_of_components(problem):
     requests, caps = problem

@@ -92,7 +92,7 @@ def check_counts(plan):
         before = after
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.integers(0, 10**6),
     st.sampled_from([1, 2, 40, 300]),

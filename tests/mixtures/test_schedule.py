@@ -33,7 +33,7 @@ counts_of = st.one_of(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 @given(counts_of, st.randoms(use_true_random=False))
 def test_schedule_draws_exact_counts_in_order_within_the_bound(counts, rnd):
     rnd.shuffle(counts)
@@ -45,7 +45,6 @@ def test_schedule_draws_exact_counts_in_order_within_the_bound(counts, rnd):
     assert worst_drift(counts, components) < Fraction(str(DRIFT))
 
 
-@settings(deadline=None, derandomize=True)
 @given(counts_of, st.data())
 def test_schedule_alone_counted_and_inverted_agrees_with_the_whole(counts, data):
     schedule = Schedule(tuple(counts))
@@ -57,7 +56,7 @@ def test_schedule_alone_counted_and_inverted_agrees_with_the_whole(counts, data)
     assert schedule.index(int(components[index]), int(numbers[index])) == index
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 1 << 40), min_size=1, max_size=400), st.data())
 def test_schedule_of_a_long_phase_is_exact_at_any_index(counts, data):
     schedule = Schedule(tuple(counts))

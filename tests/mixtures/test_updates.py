@@ -67,7 +67,7 @@ def test_rows_of_a_shorter_length_are_those_that_shorter_chunks_would_be() -> No
     assert compared >= 30
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(
         st.tuples(st.integers(1, 60), st.sampled_from([None, 4, 8, 24]), st.sampled_from([None, 2, 8])),

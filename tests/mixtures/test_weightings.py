@@ -57,7 +57,7 @@ def test_unimax_is_even_as_far_as_the_passes_reach() -> None:
         weights(UniMax(4), 40_000)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 10**12), min_size=1, max_size=40), st.integers(1, 5), st.integers(1, 100))
 def test_unimax_gives_everything_out_and_never_more_than_its_passes(sizes: list[int], epochs: int, part: int) -> None:
     tokens = {f"c{at:02}": size for at, size in enumerate(sizes)}
@@ -160,7 +160,7 @@ def test_minimum_shares_hold_and_the_others_give_way() -> None:
         mixture(Phase("main", 16 * 40, {"a": 1, "b": 1}, minimum={"a": 0.5}), repeats=AtMost(1)).compile(caches)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 10**9), min_size=2, max_size=30), st.lists(st.integers(0, 30), min_size=2, max_size=30))
 def test_minimum_shares_of_any_weights_hold_exactly(sizes: list[int], least: list[int]) -> None:
     tokens = {f"c{at:02}": size for at, size in enumerate(sizes)}
@@ -182,7 +182,7 @@ def test_tail_of_rare_components_gets_its_share_together() -> None:
     assert mixture(Phase("main", 16 * 80, weights), rare="round up").compile(caches).undrawn == {}
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=60), st.integers(1, 20), st.integers(1, 3))
 def test_merged_tails_of_any_weights_add_up_and_miss_their_share_by_less_than_one(
     numbers: list[int], batches: int, phases: int

@@ -131,7 +131,7 @@ def wood(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(PARTS), max_size=3), st.sampled_from([part for part in PARTS if part != "**"]))
 def test_pattern_means_the_files_that_glob_finds(wood: Path, folders: list[str], last: str) -> None:
     pattern = "/".join([*(part if part == "**" else f"d{part}" for part in folders), last])

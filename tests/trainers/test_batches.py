@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from curate.configuration import ConfigurationError
@@ -12,7 +12,6 @@ from trainers.batches import checked, pack, read_update, tokens_before
 
 
 @given(st.lists(st.integers(0, 20), max_size=12), st.integers(1, 3), st.integers(2, 9))
-@settings(deadline=None, derandomize=True)
 def test_packed_documents_hold_every_token_once_in_order_and_restart_at_each_border(lengths, batch, length):
     starts = np.cumsum([0, *lengths])
     documents = [np.arange(a, b) for a, b in pairwise(starts)]

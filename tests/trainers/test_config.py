@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from curate.configuration import ConfigurationError
@@ -11,7 +11,6 @@ from transforms.outcome import canonical_json
 
 
 @given(st.integers(1, 64), st.integers(10_000, 10**12), st.integers(2, 4096))
-@settings(deadline=None, derandomize=True)
 def test_recipe_for_any_width_and_tokens_gives_a_configuration_that_spends_them(blocks, tokens, length):
     if tokens < 100 * length:
         return

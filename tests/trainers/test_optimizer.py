@@ -50,7 +50,7 @@ def test_schedules_without_warmup_begin_at_the_rate_and_with_all_warmup_never_di
     st.integers(1, 40),
     st.floats(0, 1),
 )
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(max_examples=30)
 def test_rates_lie_between_nothing_and_the_rate_and_never_rise_after_the_warmup(shape, warmup, decay, more, floor):
     decay = decay if shape == "wsd" else 0
     config = OptimizerConfig(learning_rate=1.0, warmup=warmup, decay=decay, shape=shape, floor=floor)

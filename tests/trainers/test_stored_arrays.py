@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trainers import stored_arrays
@@ -38,7 +38,6 @@ def test_damage_is_told_to_those_who_read_the_chunk_and_to_nobody_else(stored):
 
 
 @given(st.lists(st.integers(0, 40), max_size=3), st.integers(1, 8))
-@settings(deadline=None, derandomize=True)
 def test_chunks_are_small_and_cover_the_array(shape, itemsize):
     before, stored_arrays.CHUNK_BYTES = stored_arrays.CHUNK_BYTES, 64
     try:

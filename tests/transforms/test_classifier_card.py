@@ -23,7 +23,7 @@ def columns(given: list[tuple[int, int, int]]) -> list[np.ndarray]:  # type: ign
 
 
 @given(rows)
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 def test_auc_is_the_share_of_pairs_in_the_right_order_within_groups(given: list[tuple[int, int, int]]) -> None:
     labels, scores, groups = columns(given)
     for codes in (None, groups):
@@ -36,7 +36,7 @@ def test_auc_is_the_share_of_pairs_in_the_right_order_within_groups(given: list[
 
 
 @given(rows)
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 def test_precision_and_recall_count_what_a_score_keeps(given: list[tuple[int, int, int]]) -> None:
     labels, scores, _ = columns(given)
     points = precision_recall(labels, scores)

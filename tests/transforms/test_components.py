@@ -83,7 +83,7 @@ def without_loops(edges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return [edge for edge in edges if edge[0] != edge[1]]
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(edges=EDGES)
 def test_components_of_any_edges_are_those_found_by_walking(edges: list[tuple[int, int]]) -> None:
     a, b = columns(edges)
@@ -97,7 +97,7 @@ def test_components_of_any_edges_are_those_found_by_walking(edges: list[tuple[in
     )
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(edges=EDGES, partitions=st.integers(1, 4), contract=st.booleans())
 def test_rounds_of_any_edges_give_the_components_for_any_partitions(
     edges: list[tuple[int, int]], partitions: int, contract: bool
@@ -108,7 +108,6 @@ def test_rounds_of_any_edges_give_the_components_for_any_partitions(
     assert as_dict(found) == by_walking(a, b)
 
 
-@settings(deadline=None, derandomize=True)
 @given(edges=EDGES)
 def test_each_star_keeps_what_is_connected_and_counts_its_changes(edges: list[tuple[int, int]]) -> None:
     edges = without_loops(edges)

@@ -47,7 +47,7 @@ def test_every_character_alone_and_between_others_is_as_python_has_it() -> None:
     assert composed(*around) == [unicodedata.normalize("NFC", text) for text in around]
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.text(st.one_of(st.sampled_from(TELLING), st.sampled_from("aeious ´")), max_size=12), max_size=4))
 def test_any_texts_are_as_python_has_them_and_composed_once_for_all(texts: list[str]) -> None:
     result = composed(*texts)

@@ -293,7 +293,7 @@ TEXTS = st.lists(st.lists(st.sampled_from(PIECES) | st.text(max_size=9), max_siz
 
 @pytest.mark.parametrize("action", ["drop", "cut", "tag", "mask"])
 @given(texts=TEXTS, border=st.integers(0, 5))
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(max_examples=25)
 def test_any_documents_are_accounted_for_in_any_batching(
     benchmark: Benchmark, action: str, texts: list[str], border: int
 ) -> None:
@@ -415,7 +415,7 @@ def test_ranges_are_read_back(numbers: list[int], text: str) -> None:
 
 
 @given(text=st.lists(st.sampled_from(["a", "é", "中", "😀"]), max_size=9).map("".join), repeats=st.integers(0, 1500))
-@settings(deadline=None, derandomize=True, max_examples=20)
+@settings(max_examples=20)
 def test_code_points_before_a_byte_are_those_of_the_text(text: str, repeats: int) -> None:
     data = (text * repeats).encode()
     points = CodePoints(data)

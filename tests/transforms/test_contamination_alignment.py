@@ -56,7 +56,6 @@ def hash_of(word: str) -> int:
 
 
 @given(TEXTS)
-@settings(deadline=None, derandomize=True)
 def test_hash_is_the_polynomial_over_what_counts(text: str) -> None:
     words = find_words(pa.array([text], pa.large_string()))
     mine = fold(words)
@@ -78,7 +77,6 @@ def test_words_that_differ_in_case_and_punctuation_are_one(one: str, other: str)
 
 
 @given(st.lists(st.text("abc1", min_size=1, max_size=6), min_size=2, max_size=5))
-@settings(deadline=None, derandomize=True)
 def test_hash_of_words_written_together_follows_from_theirs(parts: list[str]) -> None:
     words = folded(" ".join(parts))
     value = np.uint64(0)
@@ -113,7 +111,7 @@ def best_by_definition(a: tuple[int, ...], b: tuple[int, ...]) -> int:
 
 
 @given(LETTERS, LETTERS)
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_common_runs_are_as_many_words_as_can_be(a: list[int], b: list[int]) -> None:
     place = _common_runs(np.array(a, np.uint64), np.array(b, np.uint64))
     pairs = [(i, j) for i, j in enumerate(place.tolist()) if j >= 0]
@@ -123,7 +121,6 @@ def test_common_runs_are_as_many_words_as_can_be(a: list[int], b: list[int]) -> 
 
 
 @given(st.text("aA1b2 .,", max_size=40), st.text("aA1b2 .,", max_size=60))
-@settings(deadline=None, derandomize=True)
 def test_alignment_places_words_in_order_within_the_stretch(a: str, b: str) -> None:
     place, marks = align(side(a), side(b))
     found = place[place >= 0].tolist()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transforms.contamination_cases import HOST, ITEMS, write_benchmark
@@ -117,7 +117,6 @@ def test_item_longer_than_the_limit_is_found(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=60), st.integers(0, 4))
-@settings(deadline=None, derandomize=True)
 def test_hashes_of_many_owners_equal_counting(pairs: list[tuple[int, int]], most: int) -> None:
     pairs.sort(key=lambda pair: pair[1])
     owners: dict[int, set[int]] = defaultdict(set)

@@ -373,7 +373,7 @@ def test_transform_empty_batch_has_the_output_schema(name: str) -> None:
 
 @members
 @given(hard_texts)
-@settings(deadline=None, derandomize=True, max_examples=8)
+@settings(max_examples=8)
 def test_transform_any_rows_are_all_accounted_for(name: str, texts: list[str]) -> None:
     member = MEMBERS[name]
     batch = member.rows(texts)
@@ -402,7 +402,7 @@ def test_transform_any_rows_are_all_accounted_for(name: str, texts: list[str]) -
 
 @members
 @given(hard_texts)
-@settings(deadline=None, derandomize=True, max_examples=8)
+@settings(max_examples=8)
 def test_transform_other_columns_are_untouched(name: str, texts: list[str]) -> None:
     member = MEMBERS[name]
     batch = member.rows(texts)
@@ -415,7 +415,7 @@ def test_transform_other_columns_are_untouched(name: str, texts: list[str]) -> N
 
 @members
 @given(hard_texts, st.integers(0, 5), st.integers(0, 5))
-@settings(deadline=None, derandomize=True, max_examples=8)
+@settings(max_examples=8)
 def test_transform_any_batching_gives_the_same_rows(name: str, texts: list[str], first: int, second: int) -> None:
     member = MEMBERS[name]
     batch = member.rows(texts)

@@ -83,7 +83,7 @@ def test_distinct_wanted_that_is_not_one_word_is_refused(word: str) -> None:
 
 
 @given(st.lists(st.text("ab1|.#…中 \n", max_size=15), max_size=5))
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 def test_counts_any_texts_are_those_of_each_text_alone(texts: list[str]) -> None:
     together = words_of(*texts)
     for number, text in enumerate(texts):

@@ -50,7 +50,7 @@ def texts_with_spans(draw: st.DrawFn) -> tuple[list[str], list[list[tuple[int, i
     return texts, spans  # type: ignore[return-value]
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 @given(drawn=texts_with_spans(), before=st.integers(0, 2))
 def test_any_pieces_go_and_nothing_else(drawn: tuple[list[str], list[list[tuple[int, int]]]], before: int) -> None:
     texts, spans = drawn

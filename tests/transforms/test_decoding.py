@@ -123,7 +123,7 @@ def test_utf16_declared_in_ascii_means_utf8(declared: str) -> None:
     assert declared_encoding(f'<meta charset="{declared}">'.encode()) == "utf-8"
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 @given(
     payload=st.one_of(
         st.binary(max_size=200),

@@ -102,7 +102,6 @@ def equal_texts(
     return keeper
 
 
-@settings(deadline=None, derandomize=True)
 @given(
     rows=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([b"en", b"de", b""]), st.binary(max_size=2))),
     cuts=st.lists(st.integers(0, 30), max_size=4),
@@ -184,7 +183,7 @@ def split_by_hand(rows: list[Row], most: int, level: int) -> set[Pair]:
 SPLITS = st.builds(lambda x, y, z: x << 56 | y << 40 | z, *[st.integers(0, 2)] * 3)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(
     cells=st.lists(st.tuples(st.integers(0, 2), SPLITS, st.integers(0, 3)), max_size=60),
     cap=st.integers(2, 8) | st.integers(40, 60),
@@ -264,7 +263,6 @@ def test_candidates_of_uneven_columns_are_refused() -> None:
 # --- verification ----------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, derandomize=True)
 @given(values=st.lists(st.sets(st.integers(0, 12) | st.integers(2**64 - 5, 2**64 - 1)), min_size=1, max_size=6))
 def test_jaccard_of_any_sets_equals_set_arithmetic(values: list[set[int]]) -> None:
     offsets = longs([0, *itertools.accumulate(len(value) for value in values)])
@@ -300,7 +298,7 @@ def decide(order: list[int], similar: Similarities, flip: bool = False) -> tuple
     return {d: int(k) for d, k in enumerate(verdict.keeper) if k != STAYS}, edge
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 @given(graph=graphs(), flip=st.booleans())
 def test_survivors_of_any_graph_equal_the_sequential_rule_and_keep_both_guarantees(
     graph: tuple[list[int], Similarities], flip: bool
@@ -314,7 +312,6 @@ def test_survivors_of_any_graph_equal_the_sequential_rule_and_keep_both_guarante
     assert all(a in keeper or b in keeper for a, b in pairs)  # no two survivors share an edge
 
 
-@settings(deadline=None, derandomize=True)
 @given(graph=graphs(), seed=st.integers(0, 5))
 def test_survivors_do_not_depend_on_the_order_of_edges(graph: tuple[list[int], Similarities], seed: int) -> None:
     order, similar = graph

@@ -18,7 +18,7 @@ def flags_of(marked: list[bool]) -> int:
 
 
 @given(chunks, st.integers(0, 255))
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_flags_of_any_chunk_equal_plain_comparison(chunk: bytes, byte: int) -> None:
     for wanted in (byte, chunk[3]):
         marked = [value == wanted for value in chunk]
@@ -30,13 +30,13 @@ def test_flags_of_any_chunk_equal_plain_comparison(chunk: bytes, byte: int) -> N
 
 
 @given(chunks)
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_characters_of_any_chunk_are_counted_by_their_first_bytes(chunk: bytes) -> None:
     assert eight_bytes.count_starts(number(chunk)) == sum(byte & 0xC0 != 0x80 for byte in chunk)
 
 
 @given(st.binary(min_size=8, max_size=20), st.integers(0, 20), st.integers(0, 7))
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_loaded_bytes_are_those_of_the_buffer(raw: bytes, place: int, count: int) -> None:
     data = np.frombuffer(raw, np.uint8)
     place = min(place, len(raw) - count)
@@ -52,7 +52,7 @@ def test_lower_case_of_every_ascii_byte_is_that_of_python() -> None:
 
 
 @given(chunks)
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_gathered_flags_of_any_chunk_are_its_bits(chunk: bytes) -> None:
     flags = np.uint64(eight_bytes.flag_word_bytes(number(chunk)))
     plain = [chr(byte).isalnum() or byte == 0x5F if byte < 0x80 else False for byte in chunk]

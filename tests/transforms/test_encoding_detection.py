@@ -68,7 +68,7 @@ def test_unknown_bytes_compare_as_equal() -> None:
     assert detect(b"\0" * 64).encoding == "windows-1252"
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_judged_and_only_a_beginning_of_them(payload: bytes) -> None:
     found = detect(payload)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.exact_numbers import decimal_text, exact, product
@@ -23,7 +23,6 @@ def test_decimal_text_without_end_is_a_ratio() -> None:
 
 
 @given(st.fractions(max_denominator=10**6))
-@settings(deadline=None, derandomize=True)
 def test_decimal_text_any_ratio_reads_back(value: Fraction) -> None:
     assert Fraction(decimal_text(value)) == value
 
@@ -35,7 +34,6 @@ def test_exact_no_finite_number_is_refused(value: float) -> None:
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), max_size=5), st.integers(0, 10**12))
-@settings(deadline=None, derandomize=True)
 def test_product_of_any_size_is_exact(values: list[int], factor: int) -> None:
     assert product(np.array(values, np.int64), factor).tolist() == [value * factor for value in values]
 

@@ -219,7 +219,7 @@ def test_hostile_pages_end_in_a_document_or_a_reason(page: str | bytes, extracto
         assert WORDS[1] in text or "\0" not in text
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(
     pieces=st.lists(
         st.one_of(

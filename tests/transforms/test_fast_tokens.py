@@ -62,7 +62,7 @@ def odd(needle: str, error: BaseException | None = None) -> FastEncoder:
 
 
 @given(texts=st.lists(hostile, max_size=6))
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 def test_any_texts_have_the_ids_offsets_and_counts_of_the_reference(texts: list[str]) -> None:
     found, expected = fast().encode_column(column(texts)), fast().reference.encode_batch(texts)
     assert found.ids.tolist() == expected.ids.tolist() and found.ids.dtype == expected.ids.dtype
@@ -185,7 +185,7 @@ def test_sample_is_chosen_by_the_digest_alone() -> None:
 
 
 @given(texts=st.lists(st.text(max_size=12), max_size=6), points=st.lists(st.integers(0x800, 0x10FFFF), max_size=4))
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 def test_rows_with_characters_are_those_by_definition(texts: list[str], points: list[int]) -> None:
     table = np.zeros(0x110000, np.bool_)
     points += [ord(letter) for text in texts for letter in text[1:2] if ord(letter) >= 0x800]
@@ -195,7 +195,7 @@ def test_rows_with_characters_are_those_by_definition(texts: list[str], points: 
 
 
 @given(documents=st.lists(st.lists(st.integers(3, 9), max_size=4), max_size=5), bos=st.booleans(), eos=st.booleans())
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 def test_joined_puts_markers_around_each_document(documents: list[list[int]], bos: bool, eos: bool) -> None:
     ids = np.array([index for document in documents for index in document], np.uint32)
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
@@ -205,7 +205,7 @@ def test_joined_puts_markers_around_each_document(documents: list[list[int]], bo
 
 
 @given(st.sets(st.integers(0, 30), max_size=6), st.lists(st.integers(0, 30), max_size=30))
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 def test_longest_gap_holds_no_forbidden_id(forbidden: set[int], ids: list[int]) -> None:
     first, length = longest_gap(np.array(sorted(forbidden), np.int64), 31)
     assert not forbidden & set(range(int(first), int(first) + int(length)))

@@ -70,7 +70,7 @@ def test_filter_nearer_of_two_measures_is_the_near_row() -> None:
 
 
 @given(st.integers(0, 500), st.integers(1, 500), st.fractions(0, 3, max_denominator=40))
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_measure_any_value_is_judged_as_the_fraction(numerator: int, denominator: int, threshold: Fraction) -> None:
     arrays = np.array([numerator], np.int64), np.array([denominator], np.int64)
     value = Fraction(numerator, denominator)

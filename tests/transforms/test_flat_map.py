@@ -36,7 +36,7 @@ def test_map_keeps_subjects_together_and_is_the_same_everywhere() -> None:
 
 
 @given(st.lists(st.lists(st.integers(-127, 127), min_size=8, max_size=8), max_size=40))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_map_of_any_rows_fills_the_square_and_repeats(vectors: list[list[int]]) -> None:
     rows = unit_rows(np.array(vectors, np.int8).reshape(-1, 8))
     places = flat_map(rows)

@@ -49,7 +49,6 @@ def by_definition(texts: list[str], limit: Limit) -> set[str]:
 
 
 @given(TEXTS, LIMITS)
-@settings(deadline=None, derandomize=True)
 def test_choice_equals_its_definition_and_takes_each_text_once(texts: list[str], limit: Limit) -> None:
     found = [texts[row] for row in chosen(texts, limit)]
     assert len(found) == len(set(found))
@@ -57,7 +56,6 @@ def test_choice_equals_its_definition_and_takes_each_text_once(texts: list[str],
 
 
 @given(TEXTS, LIMITS, st.randoms(use_true_random=False))
-@settings(deadline=None, derandomize=True)
 def test_choice_in_any_order_is_the_same(texts: list[str], limit: Limit, draw: Any) -> None:
     shuffled = list(texts)
     draw.shuffle(shuffled)
@@ -65,7 +63,7 @@ def test_choice_in_any_order_is_the_same(texts: list[str], limit: Limit, draw: A
 
 
 @given(TEXTS, LIMITS, st.integers(0, 30))
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 def test_choice_among_contenders_of_parts_equals_that_among_all(texts: list[str], limit: Limit, border: int) -> None:
     parts = [part for part in (texts[:border], texts[border:]) if part]
     of_parts = [part[row] for part in parts for row in chosen(part, limit, rule=contenders)]
@@ -83,7 +81,6 @@ def test_contenders_have_the_first_that_does_not_fit() -> None:
 
 
 @given(TEXTS, st.integers(1, 40), st.integers(0, 20))
-@settings(deadline=None, derandomize=True)
 def test_choice_larger_limit_of_documents_only_adds(texts: list[str], limit: int, more: int) -> None:
     small, large = (chosen(texts, Limit(documents=n)) for n in (limit, limit + more))
     assert large[: len(small)] == small
@@ -147,7 +144,7 @@ def pairs_of(held: Sets, others: Sets, threshold: Fraction) -> list[tuple[int, F
     st.lists(st.frozensets(st.integers(0, 12)), max_size=12),
     st.sampled_from([Fraction(1, 10), Fraction(1, 2), Fraction(4, 5), Fraction(7, 9), Fraction(1)]),
 )
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 def test_nearest_equals_comparing_all_with_all(
     held: list[frozenset[int]], others: list[frozenset[int]], threshold: Fraction
 ) -> None:

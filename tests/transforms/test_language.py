@@ -11,7 +11,7 @@ from typing import Any
 import fasttext
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.language import Language
@@ -254,7 +254,6 @@ def test_language_text_column_missing_is_an_error() -> None:
         Language().output_schema(pa.schema([("id", pa.binary(16))]))
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.lists(st.text() | st.sampled_from([*ENGLISH, *GERMAN, "</s>", "\0"]), max_size=8), st.integers(0, 8))
 def test_language_any_batching_gives_the_same_rows(model: Path, texts: list[str], cut: int) -> None:
     transform, rows = Language({"en": 0.6, "de": 0.6}, model=model), batch(*texts)

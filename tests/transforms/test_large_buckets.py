@@ -49,7 +49,7 @@ def streamed(rows: Rows, cap: int, size: int, at_once: int) -> list[tuple[int, i
 
 
 @pytest.mark.parametrize(("size", "at_once"), [(1, 1), (7, 100), (1000, 1 << 20)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 1 << 30), st.integers(40, 200), st.sampled_from([1, 2, 3, 200]), st.sampled_from([2, 32, 39]))
 def test_streamed_bucket_gives_the_pairs_of_a_held_one(
     size: int, at_once: int, seed: int, count: int, kinds: int, cap: int

@@ -28,7 +28,7 @@ def plain_trimmed(line: str) -> str:
 
 
 @given(texts_of_lines)
-@settings(deadline=None, derandomize=True, max_examples=500)
+@settings(max_examples=500)
 def test_lines_any_text_equal_plain_splitting(text: str) -> None:
     found = find_lines(array(text))
     assert found.strings() == [plain_lines(text)]
@@ -36,7 +36,7 @@ def test_lines_any_text_equal_plain_splitting(text: str) -> None:
 
 
 @given(st.lists(texts_of_lines, max_size=6), st.integers(0, 6), st.integers(0, 6))
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 def test_lines_sliced_array_equal_each_text_alone(texts: list[str], first: int, length: int) -> None:
     sliced = array(*texts).slice(min(first, len(texts)), length)
     assert find_lines(sliced).strings() == [plain_lines(text) for text in sliced.to_pylist()]
@@ -53,7 +53,7 @@ def test_lines_null_and_empty_array_have_none() -> None:
 
 
 @given(st.lists(st.text("a \u3000\u00a0😀é", max_size=10), max_size=5))
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_trim_any_spans_equal_plain_trimming(spans: list[str]) -> None:
     bounds = np.cumsum([0, *(len(span.encode()) for span in spans)])
     data = np.frombuffer("".join(spans).encode(), np.uint8)

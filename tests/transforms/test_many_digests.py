@@ -41,7 +41,7 @@ def test_digests_of_any_number_of_messages_equal_the_package(count: int) -> None
     assert by_kernel(messages) == by_package(messages)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(sizes=st.lists(st.integers(0, 9000), max_size=40), before=st.binary(max_size=9), seed=st.integers(0, 99))
 def test_digests_of_messages_anywhere_in_a_buffer_equal_the_package(sizes: list[int], before: bytes, seed: int) -> None:
     messages = made(sizes, seed)

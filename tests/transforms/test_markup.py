@@ -121,13 +121,13 @@ PIECES = st.one_of(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=400)
+@settings(max_examples=400)
 @given(st.lists(PIECES, max_size=40).map("".join), st.sampled_from([3, 200]))
 def test_measures_equal_the_reference(page: str, max_depth: int) -> None:
     assert measure_markup(page.encode(), max_depth) == reference(page, max_depth)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_measured(page: bytes) -> None:
     assert measure_markup(page, 5).depth <= 6

@@ -103,13 +103,12 @@ def shared_words(jaccard: Fraction, size: int, seed: int) -> tuple[str, str]:
     return " ".join(words[: both + rest]), " ".join(words[:both] + words[both + rest :])
 
 
-@settings(deadline=None, derandomize=True)
 @given(texts=st.lists(TEXTS, max_size=5), ngram=st.integers(1, 6))
 def test_shingle_sets_of_any_texts_equal_the_plain_rule(texts: list[str], ngram: int) -> None:
     assert as_sets(shingle_sets(array(*texts), ngram)) == [sorted(shingles_by_hand(text, ngram)) for text in texts]
 
 
-@settings(deadline=None, derandomize=True, max_examples=50)
+@settings(max_examples=50)
 @given(texts=st.lists(TEXTS, max_size=4), bands=st.integers(1, 4), rows=st.integers(1, 3), seed=st.integers(0, ALL))
 def test_band_keys_of_any_texts_equal_the_plain_rule(texts: list[str], bands: int, rows: int, seed: int) -> None:
     minhash = MinHash(ngram=3, bands=bands, rows=rows, seed=seed)

@@ -71,7 +71,7 @@ def test_clean_text_is_left_alone(text: str) -> None:
     assert repaired(text) == text
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 @given(
     st.lists(
         st.one_of(st.sampled_from([GERMAN[:20], RUSSIAN[:12], *PIECES]), st.text(max_size=6)), max_size=8

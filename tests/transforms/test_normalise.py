@@ -102,7 +102,7 @@ texts = st.text(st.sampled_from("ab  \n\n\r\t\x00\ufeff\u00a0\u3000\u2028\x0c\x8
 
 
 @given(texts, transforms)
-@settings(deadline=None, derandomize=True, max_examples=500)
+@settings(max_examples=500)
 def test_normalise_any_text_equals_the_rules_one_by_one(text: str, transform: NormalizeText) -> None:
     result, edits = normalised(text, transform)
     assert result == plainly(text, transform)
@@ -112,7 +112,7 @@ def test_normalise_any_text_equals_the_rules_one_by_one(text: str, transform: No
 
 
 @given(st.lists(texts, max_size=6), st.integers(0, 6))
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(max_examples=100)
 def test_normalise_any_slice_gives_the_same_rows(texts: list[str], cut: int) -> None:
     batch = batch_of(texts)
     whole = NormalizeText().apply(batch)

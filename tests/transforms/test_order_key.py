@@ -59,7 +59,7 @@ def batch(**columns: pa.Array) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("descending", [False, True])
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_encoded_column_of_any_type_sorts_as_python_does(kind: str, descending: bool, data: st.DataObject) -> None:
     arrow, values = COLUMNS[kind]
@@ -71,7 +71,7 @@ def test_encoded_column_of_any_type_sorts_as_python_does(kind: str, descending: 
             assert (key_x > key_y) - (key_x < key_y) == expected, (x, y)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_keys_of_several_columns_sort_as_python_sorts_rows(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=3, unique=True))

@@ -146,7 +146,7 @@ def test_field_out_of_its_range_is_refused(fields: dict[str, object]) -> None:
         RepeatedParts(**fields)  # type: ignore[arg-type]
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(
     rows=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(0, 9)), min_size=1, max_size=14),
     cuts=st.sets(st.integers(1, 13)),

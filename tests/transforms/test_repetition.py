@@ -121,7 +121,7 @@ def plain_grams(words: list[str]) -> tuple[list[int], list[int]]:
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "bb", "ccc"]), max_size=30), max_size=4))
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 def test_grams_any_texts_equal_plain_counting(texts: list[list[str]]) -> None:
     found = grams_of(*(" ".join(words) for words in texts))
     for text, words in enumerate(texts):
@@ -137,7 +137,7 @@ def plain_duplicates(items: list[str]) -> tuple[int, int, int, int]:
 
 
 @given(st.lists(st.text(st.sampled_from("ab \n"), max_size=25), max_size=4))
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_duplicate_lines_and_paragraphs_any_texts_equal_plain_counting(texts: list[str]) -> None:
     lines, paragraphs = lines_of(*texts), paragraphs_of(*texts)
     for number, text in enumerate(texts):

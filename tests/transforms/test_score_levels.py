@@ -31,7 +31,7 @@ def table(rows: list[tuple[int, int]]) -> pa.Table:
 
 
 @given(documents, st.fractions(Fraction(1, 20), 1, max_denominator=20))
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 def test_border_is_the_highest_score_that_keeps_the_share(rows: list[tuple[int, int]], share: Fraction) -> None:
     total = sum(weight for _, weight in rows)
     enough = [score for score in range(-4, 5) if sum(w for s, w in rows if s >= score) >= share * total]
@@ -42,7 +42,7 @@ def test_border_is_the_highest_score_that_keeps_the_share(rows: list[tuple[int, 
 
 
 @given(documents, st.integers(1, 5))
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 def test_histograms_of_parts_add_up_to_that_of_the_whole(rows: list[tuple[int, int]], size: int) -> None:
     parts = [table(rows[at : at + size]) for at in range(0, len(rows), size)]
     assert merged(parts[::-1]) == table(rows)

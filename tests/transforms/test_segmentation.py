@@ -100,7 +100,7 @@ tricky_texts = st.text(st.sampled_from(REPRESENTATIVES), max_size=25)
 
 
 @given(tricky_texts)
-@settings(deadline=None, derandomize=True, max_examples=1500)
+@settings(max_examples=1500)
 def test_words_any_text_equal_the_rules_of_uax29(text: str) -> None:
     assert words(text) == plain_words(text)
 
@@ -116,7 +116,7 @@ def test_words_random_characters_equal_the_rules_of_uax29() -> None:
 
 
 @given(tricky_texts)
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_reference_boundaries_equal_those_of_the_regex_library(text: str) -> None:
     regex = pytest.importorskip("regex")
     if "\u0301" in text[:1] or "\u200d" in text or "\u00ad" in text[:1] or "²" in text:
@@ -147,7 +147,7 @@ def test_words_of_a_script_are_found(text: str, expected: list[str]) -> None:
 
 
 @given(st.lists(st.one_of(st.text(max_size=20), tricky_texts), max_size=8), st.data())
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(max_examples=100)
 def test_words_sliced_array_equal_each_text_alone(texts: list[str], data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(texts)))
     length = data.draw(st.integers(0, len(texts) - first))
@@ -235,7 +235,7 @@ def test_words_cut_inside_a_character_read_nothing_beyond() -> None:
 
 
 @given(st.lists(st.text("a_é中😀", max_size=20), max_size=5), st.binary(max_size=8))
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 def test_count_characters_any_spans_are_the_lengths_of_the_strings(words: list[str], after: bytes) -> None:
     ends = np.cumsum([0, *(len(word.encode()) for word in words)])
     data = np.frombuffer("".join(words).encode() + after, np.uint8)

@@ -34,7 +34,7 @@ def grams_by_hand(text: str, ngram: int) -> set[str]:
     return {folded[i : i + ngram] for i in range(len(folded) - ngram + 1)}
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(texts=st.lists(TEXTS, max_size=5), ngram=st.integers(1, 4))
 def test_character_shingles_of_any_texts_are_equal_where_their_grams_are(texts: list[str], ngram: int) -> None:
     sets = as_sets(shingle_sets(array(*texts), ngram, "character"))
@@ -114,7 +114,6 @@ def test_leaving_shingles_out_of_many_blocks_changes_nothing_else() -> None:
     assert (keys[0].tolist() == keys[1].tolist()) == agree
 
 
-@settings(deadline=None, derandomize=True)
 @given(listed=st.sets(st.integers(1, 40) | st.integers(2**64 - 9, 2**64 - 1)), values=st.lists(st.integers(0, 60)))
 def test_leave_out_of_any_shingles_keeps_the_others_in_order(listed: set[int], values: list[int]) -> None:
     shingles = np.array(values, np.uint64)
@@ -126,7 +125,6 @@ def test_membership_of_nothing_is_empty() -> None:
     assert len(membership(NOTHING)) == 0 and len(membership(np.array([5], np.uint64))) == 4
 
 
-@settings(deadline=None, derandomize=True)
 @given(
     runs=st.lists(
         st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5) | st.integers(2**64 - 3, 2**64 - 1), max_size=40),

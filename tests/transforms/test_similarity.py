@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.minhash import MinHash
@@ -36,7 +36,6 @@ def drawn_pair(size: int, both: int, seed: int, further: int = 0) -> list[set[in
     return [set(drawn[:size]), set(drawn[size - both :])]
 
 
-@settings(deadline=None, derandomize=True)
 @given(values=st.lists(st.sets(VALUES), min_size=1, max_size=6), measure=st.sampled_from(["jaccard", "containment"]))
 def test_edges_of_any_sets_are_the_pairs_at_or_above_the_threshold(values: list[set[int]], measure: Measure) -> None:
     pairs = list(itertools.product(range(len(values)), repeat=2))

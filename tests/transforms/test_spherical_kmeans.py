@@ -9,21 +9,18 @@ import pytest
 
 from transforms.spherical_kmeans import ONE, Rows, adjusted_rand, group_rows, nearest, products, unit_rows
 
-RANDOM = np.random.default_rng(5)
-
-
 def clusters(*sizes: int, dimension: int = 16, spread: int = 12) -> Rows:
     """Return rows around the axes: sizes[i] of them around axis i."""
-    parts = []
+    random, parts = np.random.default_rng(5), []
     for axis, size in enumerate(sizes):
-        part = RANDOM.integers(-spread, spread + 1, (size, dimension))
+        part = random.integers(-spread, spread + 1, (size, dimension))
         part[:, axis] = 100
         parts.append(part)
     return unit_rows(np.concatenate(parts).astype(np.int8))
 
 
 def test_products_of_rows_are_exact() -> None:
-    rows = unit_rows(RANDOM.integers(-127, 128, (50, 64)).astype(np.int8))
+    rows = unit_rows(np.random.default_rng(5).integers(-127, 128, (50, 64)).astype(np.int8))
     assert np.array_equal(products(rows, rows[:7]), rows.astype(np.int64) @ rows[:7].astype(np.int64).T)
 
 

@@ -42,7 +42,7 @@ def check(summary: Summary, counts: Counter[int]) -> None:
     assert summary.undercount * (summary.capacity + 1) <= counts.total()
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(values=DOCUMENTS, capacity=st.integers(1, 8), cuts=st.lists(st.integers(0, 12), max_size=3), data=st.data())
 def test_summaries_of_any_batches_bound_the_counts(
     values: list[set[int]], capacity: int, cuts: list[int], data: st.DataObject
@@ -55,7 +55,7 @@ def test_summaries_of_any_batches_bound_the_counts(
     assert merged(parts).documents == len(values)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(values=DOCUMENTS, tenths=st.integers(0, 9), least=st.integers(1, 3), capacity=st.integers(1, 20))
 def test_templates_of_any_documents_are_those_of_exact_counts_for_any_capacity(
     values: list[set[int]], tenths: int, least: int, capacity: int

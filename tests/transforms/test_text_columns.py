@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.text_columns import code_points, first_difference, ordered_places
@@ -19,13 +19,11 @@ def array(texts: list[str | None], offset: int = 0) -> pa.LargeStringArray:
     return pa.array([*["é before"] * offset, *texts], pa.large_string()).slice(offset)
 
 
-@settings(deadline=None, derandomize=True)
 @given(texts=TEXTS, offset=st.integers(0, 3))
 def test_code_points_of_any_texts_are_their_lengths(texts: list[str | None], offset: int) -> None:
     assert code_points(array(texts, offset)).tolist() == [len(text or "") for text in texts]
 
 
-@settings(deadline=None, derandomize=True)
 @given(texts=st.lists(st.text(max_size=40), min_size=1, max_size=12), data=st.data())
 def test_first_difference_of_any_texts_is_the_first_that_differs(texts: list[str], data: Any) -> None:
     rows = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=12))
@@ -50,7 +48,6 @@ def ids(numbers: list[int]) -> pa.FixedSizeBinaryArray:
     return pa.array([number.to_bytes(16, "big") for number in [0, *numbers]], pa.binary(16)).slice(1)
 
 
-@settings(deadline=None, derandomize=True)
 @given(count=st.integers(0, 12), data=st.data())
 def test_ordered_places_are_found_for_any_rows_in_order_and_for_no_others(count: int, data: Any) -> None:
     every = list(range(1, count + 1))

@@ -29,7 +29,7 @@ def found(texts: list[str], width: int) -> list[list[str]]:
 
 
 @given(st.lists(st.text(st.sampled_from("aé中😀\n"), max_size=60), max_size=4), st.integers(1, 12))
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 def test_windows_any_text_are_those_of_its_code_points(texts: list[str], width: int) -> None:
     assert found(texts, width) == [expected(text, width) for text in texts]
 

@@ -84,7 +84,7 @@ encoders = pytest.mark.parametrize("name", ENCODERS)
 
 @encoders
 @given(texts=st.lists(hostile, max_size=5))
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 def test_encode_any_text_gives_no_control_token_and_both_markers(name: str, texts: list[str]) -> None:
     encoder = ENCODERS[name]()
     encoded = encoder.encode_batch(texts)
@@ -99,7 +99,7 @@ def test_encode_any_text_gives_no_control_token_and_both_markers(name: str, text
 
 @encoders
 @given(texts=st.lists(hostile, max_size=5), cut=st.integers(0, 5))
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(max_examples=30)
 def test_encode_any_batching_gives_the_same_ids(name: str, texts: list[str], cut: int) -> None:
     encoder = ENCODERS[name]()
     whole = encoder.encode_batch(texts).ids.tolist()
@@ -108,7 +108,7 @@ def test_encode_any_batching_gives_the_same_ids(name: str, texts: list[str], cut
 
 
 @given(hostile)
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 def test_encode_text_without_control_tokens_equals_the_library(text: str) -> None:
     for content, name in ((bpe(), "bpe"), (unigram(), "unigram")):
         library, encoder = library_of(content), ENCODERS[name]()
@@ -118,7 +118,7 @@ def test_encode_text_without_control_tokens_equals_the_library(text: str) -> Non
 
 
 @given(hostile)
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 def test_encode_text_with_control_tokens_equals_a_library_that_does_not_know_them(text: str) -> None:
     text = text.replace("   ", "")  # the ordinary added token, which that library does not know either
     library = library_of(json.dumps({**json.loads(bpe()), "added_tokens": []}).encode())
@@ -131,7 +131,7 @@ def library_of(content: bytes) -> Any:
 
 
 @given(hostile)
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(max_examples=100)
 def test_bytes_of_any_text_survive_byte_level_tokens(text: str) -> None:
     encoder = ENCODERS["bpe"]()
     assert encoder.decode(encoder.encode(text)) == text + END
@@ -139,7 +139,7 @@ def test_bytes_of_any_text_survive_byte_level_tokens(text: str) -> None:
 
 @encoders
 @given(text=hostile)
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 def test_spans_have_the_ids_of_encode_and_lie_in_order(name: str, text: str) -> None:
     encoder = ENCODERS[name]()
     spans = encoder.encode_with_offsets(text)

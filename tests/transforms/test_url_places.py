@@ -50,7 +50,7 @@ def test_place_is_host_path_and_query_in_normal_form(url: str, place: str) -> No
     assert places_of(pa.array([url], pa.large_string())).to_pylist() == [place]
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from(URLS) | st.from_regex(r"https?://[a-z0-9._-]{1,9}/[a-zA-Z0-9._~%/;?&=-]{0,20}"), max_size=6

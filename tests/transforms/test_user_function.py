@@ -68,7 +68,7 @@ def test_function_that_returns_another_type_is_refused() -> None:
 
 
 @given(st.text("ab", max_size=9), st.text("ab", max_size=9))
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 def test_changed_any_texts_is_what_lies_between_common_ends(before: str, after: str) -> None:
     cut, inserted = changed(before, after)
     assert len(before) - cut + inserted == len(after)

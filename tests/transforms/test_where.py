@@ -65,7 +65,7 @@ def test_predicate_each_form_is_two_valued(predicate: Predicate, expected: list[
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-3, 3)), max_size=8), st.integers(-3, 3), st.integers(-3, 3))
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 def test_predicate_any_values_equal_plain_python(values: list[int | None], low: int, high: int) -> None:
     found = holds(((field("stars") >= low) & ~(field("stars") > high)) | field("stars").is_null(), values)
     assert found == [value is None or (value >= low and not value > high) for value in values]

@@ -47,7 +47,7 @@ def hashes_of(pieces: list[bytes], before: bytes = b"", after: bytes = b"") -> l
 
 
 @given(st.lists(tricky_texts, max_size=6), st.binary(max_size=9), st.binary(max_size=9))
-@settings(deadline=None, derandomize=True, max_examples=500)
+@settings(max_examples=500)
 def test_hash_spans_any_words_in_any_buffer_equal_the_plain_function(
     words: list[str], before: bytes, after: bytes
 ) -> None:
@@ -71,7 +71,7 @@ def test_hash_spans_every_ascii_byte_is_folded_as_the_table_says() -> None:
 
 
 @given(tricky_texts)
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 def test_hash_words_any_text_equals_the_plain_function(text: str) -> None:
     found = find_words(pa.array([text], pa.large_string()))
     assert hash_words(found).tolist() == [plain_hash(word) for word in found.strings()[0]]

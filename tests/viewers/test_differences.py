@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from viewers.differences import MOST_CHANGES, Pieces, compare
@@ -24,7 +24,6 @@ def longest_common(before: str, after: str) -> int:
     return row[-1]
 
 
-@settings(deadline=None, derandomize=True)
 @given(letters, letters)
 def test_compare_pieces_join_to_their_side(before: str, after: str) -> None:
     for window in (1000, max(len(before), len(after))):
@@ -34,14 +33,12 @@ def test_compare_pieces_join_to_their_side(before: str, after: str) -> None:
         assert all(piece.text for piece in (*left, *right))
 
 
-@settings(deadline=None, derandomize=True)
 @given(letters, letters)
 def test_compare_unchanged_text_is_the_same_on_both_sides(before: str, after: str) -> None:
     left, right = compare(before, after, 1000)
     assert "".join(p.text for p in left if not p.changed) == "".join(p.text for p in right if not p.changed)
 
 
-@settings(deadline=None, derandomize=True)
 @given(letters, letters)
 def test_compare_marks_no_less_than_the_shortest_edit(before: str, after: str) -> None:
     left, right = compare(before, after, 1000)
@@ -50,7 +47,6 @@ def test_compare_marks_no_less_than_the_shortest_edit(before: str, after: str) -
     assert changed(right) >= len(after) - common
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.text("abcdef", min_size=20, max_size=60), st.integers(0, 19), st.text("xyz", min_size=1, max_size=4))
 def test_compare_one_replacement_is_marked_alone(base: str, place: int, new: str) -> None:
     left, right = compare(base, base[:place] + new + base[place + 1 :], 1000)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.viewers.parsed import parse
@@ -17,7 +17,6 @@ pieces = st.sampled_from([*HOSTILE, *"<>&'\"\x00\u202e"])
 anything = st.text(st.characters(exclude_categories=())) | st.lists(pieces, max_size=6).map("".join)
 
 
-@settings(deadline=None, derandomize=True)
 @given(anything)
 def test_text_any_string_reads_back_with_hidden_characters_named(value: str) -> None:
     root = parse(element("p", value).html)
@@ -25,7 +24,6 @@ def test_text_any_string_reads_back_with_hidden_characters_named(value: str) -> 
     assert root.text == HIDDEN.sub(lambda run: code_points(run[0]), value)
 
 
-@settings(deadline=None, derandomize=True)
 @given(anything)
 def test_attribute_any_string_stays_one_attribute(value: str) -> None:
     root = parse(element("p", "x", title=value).html)
@@ -34,7 +32,6 @@ def test_attribute_any_string_stays_one_attribute(value: str) -> None:
     assert root.text == "x"
 
 
-@settings(deadline=None, derandomize=True)
 @given(anything)
 def test_text_any_string_can_be_encoded_and_holds_nothing_invisible(value: str) -> None:
     html = text(value).html

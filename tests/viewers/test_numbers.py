@@ -4,7 +4,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from viewers.numbers import counted, fixed, grouped, ratio, rounded, share
@@ -13,13 +13,11 @@ integers = st.integers(-(10**20), 10**20)
 positive = st.integers(1, 10**20)
 
 
-@settings(deadline=None, derandomize=True)
 @given(integers)
 def test_grouped_any_integer_reads_back(number: int) -> None:
     assert int(grouped(number).replace("\u202f", "").replace("−", "-")) == number
 
 
-@settings(deadline=None, derandomize=True)
 @given(integers, positive, st.integers(0, 6))
 def test_rounded_any_ratio_is_the_nearest_with_ties_to_even(numerator: int, denominator: int, places: int) -> None:
     exact = Fraction(numerator, denominator) * 10**places
@@ -35,7 +33,6 @@ def test_fixed_matches_decimal_quantised() -> None:
     assert Decimal("2.5").quantize(Decimal(1), ROUND_HALF_EVEN) == rounded(25, 10, 0)
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.integers(0, 10**9), st.integers(1, 10**9))
 def test_share_nought_and_all_only_if_exactly_so(part: int, whole: int) -> None:
     part = min(part, whole)

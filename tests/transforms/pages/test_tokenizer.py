@@ -126,7 +126,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(PIECES.split("|")), max_size=40))
 def test_pass_over_any_sequence_of_tags_ends_in_ordered_blocks(parts: list[str]) -> None:
     page = parsed("".join(parts).encode())

@@ -101,7 +101,7 @@ def test_output_schema_without_text_is_an_error() -> None:
         MaskPII().output_schema(pa.schema([("id", pa.binary(16))]))
 
 
-@settings(deadline=None, derandomize=True, max_examples=400)
+@settings(max_examples=400)
 @given(TEXTS)
 def test_mask_twice_changes_nothing_and_no_character_outside_masks_is_lost(text: str) -> None:
     batch = batch_of([text])
@@ -116,13 +116,13 @@ def test_mask_twice_changes_nothing_and_no_character_outside_masks_is_lost(text:
     assert rebuilt + text[last:] == masked
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.text(max_size=80))
 def test_mask_any_unicode_text_has_an_answer(text: str) -> None:
     assert mask_excerpt(mask_excerpt(text)) == mask_excerpt(text)
 
 
-@settings(deadline=None, derandomize=True, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(TEXTS, max_size=6), st.integers(0, 6))
 def test_apply_any_batching_gives_the_same_rows(texts: list[str], cut: int) -> None:
     rows = batch_of(texts)

@@ -23,7 +23,7 @@ def masked_again_and_again(text: str) -> str:
     return text
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 @given(st.lists(st.one_of(TEXTS, FILLER), max_size=6).map("".join))
 def test_search_long_text_once_equals_searching_until_nothing_is_new(text: str) -> None:
     assert mask_excerpt(text) == masked_again_and_again(text)
