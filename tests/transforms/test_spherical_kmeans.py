@@ -9,6 +9,7 @@ import pytest
 
 from transforms.spherical_kmeans import ONE, Rows, adjusted_rand, group_rows, nearest, products, unit_rows
 
+
 def clusters(*sizes: int, dimension: int = 16, spread: int = 12) -> Rows:
     """Return rows around the axes: sizes[i] of them around axis i."""
     random, parts = np.random.default_rng(5), []
