@@ -23,6 +23,7 @@ import yaml
 
 from curate.command_line import parser
 from tests.curate.processes import descendants, left_of
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "cluster.md").read_text("utf-8")
@@ -179,7 +180,7 @@ FAKES = {
     "scontrol": 'echo "scontrol $*" >> "$SEEN"; if [ "$1" = show ]; then echo node1; echo node2; fi',
     "srun": 'echo "srun $*" >> "$SEEN"; while [ "$1" != ray ]; do shift; done; exec "$@"',
     "ray": 'echo "ray $*" >> "$SEEN"; if [ "$1" = start ]; then exec sleep 30; fi',
-    "curate": 'echo "curate $*" >> "$SEEN"; trap "sleep 0.3; exit 143" TERM; sleep "$RUNS" & wait',
+    "curate": 'trap "sleep 0.3; exit 143" TERM; echo "curate $*" >> "$SEEN"; sleep "$RUNS" & wait',
 }
 
 
@@ -210,11 +211,8 @@ def end_batch(job: subprocess.Popen[bytes]) -> None:
 def test_job_of_slurm_starts_ray_on_all_nodes_and_runs_a_command_that_exists(tmp_path: Path) -> None:
     job = start_batch(tmp_path, "0")
     try:
-        assert job.wait(60) == 0
-        until = time.monotonic() + 60
-        while (tmp_path / "seen").read_text().count("ray start") < 2:  # the nodes come up beside the run
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        assert job.wait(120) == 0
+        wait_for(lambda: len(re.findall("^ray start", (tmp_path / "seen").read_text(), re.M)) == 2)  # beside the run
     finally:
         end_batch(job)
     seen = (tmp_path / "seen").read_text().splitlines()
@@ -231,13 +229,9 @@ def test_job_of_slurm_starts_ray_on_all_nodes_and_runs_a_command_that_exists(tmp
 def test_job_of_slurm_whose_time_is_up_stops_the_run_and_queues_again(tmp_path: Path) -> None:
     job = start_batch(tmp_path, "30")
     try:
-        until = time.monotonic() + 60
-        while "curate" not in ((tmp_path / "seen").read_text() if (tmp_path / "seen").exists() else ""):
-            assert job.poll() is None and time.monotonic() < until
-            time.sleep(0.05)
-        time.sleep(0.5)  # until the shell knows the process that it has started
+        wait_for(lambda: (tmp_path / "seen").exists() and "curate" in (tmp_path / "seen").read_text())
         job.send_signal(signal.SIGTERM)
-        assert job.wait(60) == 143
+        assert job.wait(120) == 143
     finally:
         end_batch(job)
     assert "scontrol requeue 7" in (tmp_path / "seen").read_text()

@@ -89,6 +89,7 @@ class StartedRay:
         node = ray._private.worker._global_node
         folder = None if node is None else node.get_session_dir_path()
         ray.shutdown()
+        _read_environment()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -129,7 +130,7 @@ class RunningRay:
         try:
             with _signals_kept():
                 _init(ray, address=self.address)
-        except (ConnectionError, RuntimeError, ValueError, AssertionError) as error:
+        except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError, AssertionError) as error:
             raise ConfigurationError(
                 f"--address {self.address}: {error}\nThis machine must be a node of the cluster (ray start --address), "
                 "with the same RAY_AUTH_MODE and token as its other nodes; from elsewhere use ray job submit. See "
@@ -169,19 +170,30 @@ def _signals_kept() -> Iterator[None]:
 def _own_token() -> Iterator[None]:
     """Give a Ray of our own a token where the user has none: Ray would write one into the home, which may be read-only.
 
-    Driver and workers go on with what they read at the start; the environment is left as it was.
+    Driver and workers go on with what they read at the start. The environment is left as it was, also where Ray itself
+    turns the mode on: commands that this process starts know nothing of this token.
     """
-    if {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ) or _has_token_file():
-        yield
-        return
     from ray._raylet import AuthenticationTokenLoader
 
-    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
-    AuthenticationTokenLoader.instance().reset_cache()
+    kept = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN")}
+    if not ({"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ) or _has_token_file()):
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+        AuthenticationTokenLoader.instance().reset_cache()
     try:
         yield
     finally:
-        del os.environ["RAY_AUTH_TOKEN"]
+        for name, value in kept.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _read_environment() -> None:
+    """Have Ray read mode and token again: a cluster that is joined next has others than a Ray of our own."""
+    from ray._raylet import AuthenticationTokenLoader, Config
+
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _has_token_file() -> bool:
@@ -329,7 +341,7 @@ def end_workers(pids: Mapping[str, Sequence[int]], seconds: float = 1.0) -> None
         ray.wait(asked, num_returns=len(asked), timeout=seconds)
 
 
-def exit_of(worker: str, seconds: float = 1.0) -> str:
+def exit_of(worker: str, seconds: float = 5.0) -> str:
     """Return how a worker ended, as Ray knows it: "SYSTEM_ERROR: Worker unexpectedly exits …"."""
     import time
 

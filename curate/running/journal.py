@@ -46,7 +46,8 @@ class Journal:
         self._file = store.appender(f"runs/{self.run}/{JOURNAL}")
         self._ended = threading.Event()
         self.write("started", host=socket.gethostname(), pid=os.getpid(), python=platform.python_version())
-        threading.Thread(target=self._beat, name="curate-journal", daemon=True).start()
+        self._beats = threading.Thread(target=self._beat, name="curate-journal", daemon=True)
+        self._beats.start()
 
     def write(self, event: str, **values: Any) -> None:
         """Append one event with the time."""
@@ -96,6 +97,7 @@ class Journal:
     def close(self) -> None:
         """Write what waits, and say on standard error when that fails."""
         self._ended.set()
+        self._beats.join()  # or a beat that is due would open the file again
         with self._lock:
             error = self._flush()
             try:

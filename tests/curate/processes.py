@@ -29,7 +29,7 @@ def descendants(pid: int) -> set[int]:
     return found - {pid}
 
 
-def left_of(pids: set[int], seconds: float = 10.0) -> dict[int, str]:
+def left_of(pids: set[int], seconds: float = 60.0) -> dict[int, str]:
     """Return pid → command line of those that are still there after so many seconds."""
     until = time.monotonic() + seconds
     while (left := pids & set(_parents())) and time.monotonic() < until:

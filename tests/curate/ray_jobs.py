@@ -14,6 +14,7 @@ from typing import Any
 
 from curate.running.jobs import Item, Resources
 from curate.store import Store
+from tests.waiting import wait_for
 
 
 @dataclass(frozen=True)
@@ -61,15 +62,16 @@ def marks(folder: Path, beginning: str = "") -> list[str]:
     return []
 
 
-def _first(job: Acting, item: Item) -> bool:
-    return len([line for line in marks(job.folder, "ran ") if line == f"ran {item.label}"]) == 1
+def times(job: Acting, what: str, item: Item) -> int:
+    """Return how often `what` happened to an item, as the marks say."""
+    return marks(job.folder).count(f"{what} {item.label}")
 
 
 def _crash(job: Acting, item: Item, value: str) -> Any:
-    """Die `value` times, with words on standard error."""
-    if marks(job.folder, "ran ").count(f"ran {item.label}") <= int(value):
+    """Die `value` times, with words on standard error, each time when the driver has told `Told` that it began."""
+    if times(job, "ran", item) <= int(value):
         print(f"last words of {item.label}", file=sys.stderr, flush=True)
-        time.sleep(0.3)  # until the driver has heard that the task began
+        wait_for(lambda: times(job, "began", item) == times(job, "ran", item))
         os.kill(os.getpid(), 9)
     return 7
 
@@ -96,6 +98,12 @@ def _raise(job: Acting, item: Item, value: str) -> Any:
     error.add_note("record 12 at byte 3400")
     print("said before it raised", flush=True)
     raise error
+
+
+def _late(job: Acting, item: Item, value: str) -> Any:
+    """Raise when the driver has heard that the item `value` began, and it is at work."""
+    wait_for(lambda: {f"began {value}", f"sleeps {value}"} <= set(marks(job.folder)))
+    raise ValueError("late")
 
 
 def _exit(job: Acting, item: Item, value: str) -> Any:
@@ -125,6 +133,7 @@ ACTIONS = {
     "sleep": _sleep,
     "stubborn": _stubborn,
     "raise": _raise,
+    "late": _late,
     "exit": _exit,
     "say": _say,
     "eat": _eat,
@@ -138,14 +147,17 @@ def items(*units: str) -> list[Item]:
 
 
 class Told:
-    """A log that remembers."""
+    """A log that remembers; in `folder`, if there is one, it marks which tasks began, so that they can wait for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
         self.events: list[dict[str, Any]] = []
         self.kept: dict[str, str] = {}
 
     def write(self, event: str, **values: Any) -> None:
         self.events.append({"event": event, **values})
+        if event == "began" and self.folder is not None:
+            mark(self.folder, f"began {values['label']}")
 
     def keep(self, name: str, text: str) -> str:
         self.kept[name] = text

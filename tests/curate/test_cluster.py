@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,21 +22,22 @@ from curate.running.journal import events_of, runs_in
 from curate.store import Store
 from curate.upkeep.status import status_of
 from tests.curate.ray_jobs import Acting, items
+from tests.waiting import wait_for
 
 RECIPE = """
 import pathlib, time
 from curate import Outputs, read_jsonl, recipe
 from transforms.user_function import EditText
 
-def slowly(text: str) -> str:
-    if not (pathlib.Path(__file__).parent / "fast").exists():
-        time.sleep(0.4)
+def waiting(text: str) -> str:
+    while not (pathlib.Path(__file__).parent / "go on").exists():
+        time.sleep(0.02)
     return text.upper()
 
 @recipe
-def slow(data: str) -> Outputs:
+def stuck(data: str) -> Outputs:
     documents = read_jsonl(pathlib.Path(data), source="lines")
-    return Outputs(documents.apply(EditText(slowly, reason="case", version=1)))
+    return Outputs(documents.apply(EditText(waiting, reason="case", version=1)))
 """
 FILES = 12
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ ROOT = Path(__file__).parents[2]
 def write(folder: Path) -> None:
     (folder / "in").mkdir()
     for number in range(FILES):
-        lines = [json.dumps({"text": f"document {number} {n} of a slow recipe"}) for n in range(5)]
+        lines = [json.dumps({"text": f"document {number} {n} of a recipe that waits"}) for n in range(5)]
         (folder / "in" / f"{number}.jsonl").write_text("\n".join(lines) + "\n")
     (folder / "recipe.py").write_text(RECIPE)
 
@@ -74,11 +74,15 @@ def seen(store: Path, kind: str) -> list[dict[str, Any]]:
     return [event for run in runs_in(place)[-1:] for event in events_of(place, run) if event["event"] == kind]
 
 
-def wait_for(what: Callable[[], Any], seconds: float = 60.0) -> None:
-    until = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+def has_work(store: Path, node: Any, child: subprocess.Popen[str]) -> Callable[[], bool]:
+    """Return whether a task that makes a shard began on a node."""
+
+    def look() -> bool:
+        assert child.poll() is None, child.communicate()
+        began = [event for event in seen(store, "began") if event["job"] != "fingerprint inputs"]
+        return node.node_id in {event["node"] for event in began}
+
+    return look
 
 
 @pytest.mark.ray
@@ -91,9 +95,11 @@ def test_run_loses_a_node_and_gains_one_and_makes_each_shard_once(
     second = cluster.add_node(**node(1))
     command = [sys.executable, "-m", "curate.command_line", *arguments(tmp_path, "store", "--address", cluster.address)]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: child.poll() is not None or second.node_id in {event["node"] for event in seen(store, "began")})
+    wait_for(has_work(store, second, child))
     cluster.remove_node(second, allow_graceful=False)
     third = cluster.add_node(wait=False, **node(1))
+    wait_for(has_work(store, third, child))
+    (tmp_path / "go on").touch()
     out, errors = child.communicate(timeout=120)
     cluster.remove_node(third)
     assert child.returncode == 0, errors
@@ -103,11 +109,9 @@ def test_run_loses_a_node_and_gains_one_and_makes_each_shard_once(
     assert all(event["exit"].startswith("NodeDiedError") for event in lost)
     done = Counter(event["key"] for event in seen(store, "task") if event["job"] != "fingerprint inputs")
     assert set(done.values()) == {1}
-    assert third.node_id in {event["node"] for event in seen(store, "began")}
     assert {event["change"] for event in seen(store, "node")} == {"left", "joined"}
     status = status_of(Store(store))
     assert (status.state, len(status.lost)) == ("finished", len(lost))
-    (tmp_path / "fast").touch()
     assert main(arguments(tmp_path, "local", "--runner", "local")) == 0
     assert capsys.readouterr().out == out
 
@@ -119,7 +123,7 @@ def test_process_that_is_connected_already_uses_that_ray_and_leaves_it_as_it_is(
     import ray
 
     write(tmp_path)
-    (tmp_path / "fast").touch()
+    (tmp_path / "go on").touch()
     list(ray_of_two.run(Acting(tmp_path), items("number 1")))
     assert main(arguments(tmp_path, "store")) == 0
     assert ray.is_initialized()

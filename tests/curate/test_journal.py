@@ -21,6 +21,7 @@ from curate.running.runners import Attempt, LocalRunner
 from curate.store import Store
 from curate.upkeep.status import SILENT_SECONDS, status_of
 from tests.curate.ray_jobs import Acting, items
+from tests.waiting import wait_for
 
 ITEM = Item("ab" * 32, "part-1", None, 4_000_000)
 ATTEMPT = Attempt(ITEM, 200, 2.0, "host-a", 12, 345, 1000.0, 2, "a warning\n")
@@ -45,10 +46,9 @@ def test_task_is_told_with_start_rates_peak_host_and_output(tmp_path: Path) -> N
 def test_journal_beats_while_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curate.running.journal, "BEAT_SECONDS", 0.02)
     journal = Journal(Store(tmp_path))
-    time.sleep(0.3)
+    wait_for(lambda: len(of_kind(Store(tmp_path), "alive")) >= 2)
     journal.close()
     beats = len(of_kind(Store(tmp_path), "alive"))
-    assert beats >= 2
     time.sleep(0.1)
     assert len(of_kind(Store(tmp_path), "alive")) == beats
 

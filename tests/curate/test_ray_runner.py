@@ -41,7 +41,7 @@ def runner_on(shared: RayRunner, told: Told | None = None, most: int | None = No
 def test_task_that_loses_its_worker_twice_is_run_again_and_told(
     ray_here: RayRunner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = Told()
+    told = Told(tmp_path)
     done = list(runner_on(ray_here, told).run(Acting(tmp_path), items("crash 2", "number 5")))
     assert labels(done) == ["item 0", "item 1"]
     again = next(attempt for attempt in done if attempt.item.label == "item 0")
@@ -58,7 +58,7 @@ def test_task_that_loses_its_worker_twice_is_run_again_and_told(
 def test_task_that_loses_its_worker_again_and_again_is_named_with_host_exit_and_log(
     ray_here: RayRunner, tmp_path: Path
 ) -> None:
-    told = Told()
+    told = Told(tmp_path)
     with pytest.raises(TaskError) as failed:
         list(runner_on(ray_here, told).run(Acting(tmp_path), items("crash 9")))
     message = str(failed.value)
@@ -102,7 +102,7 @@ def test_job_is_pickled_once_and_unpickled_once_per_worker(ray_here: RayRunner, 
     assert len(done) == 60
     assert len(marks(tmp_path / "other", "pickled")) == 1
     unpickled = marks(tmp_path / "other", "unpickled")
-    assert 1 <= len(unpickled) == len(set(unpickled)) <= 3
+    assert 1 <= len(unpickled) == len(set(unpickled)) < 30
 
 
 def test_window_follows_the_cpus_and_items_are_drawn_as_they_are_sent(ray_here: RayRunner, tmp_path: Path) -> None:
@@ -177,12 +177,12 @@ def test_began_is_told_while_a_task_runs(ray_here: RayRunner, tmp_path: Path) ->
 
 
 def test_failure_cancels_what_runs_and_ends_what_does_not_listen(ray_here: RayRunner, tmp_path: Path) -> None:
-    began = time.monotonic()
+    told = Told(tmp_path)
     with pytest.raises(TaskError, match="item 1"):
-        list(runner_on(ray_here).run(Acting(tmp_path), items("stubborn 100000000", "raise x", "number 1", "number 1")))
-    assert time.monotonic() - began < 25
+        list(runner_on(ray_here, told).run(Acting(tmp_path), items("stubborn 100000000", "late item 0")))
+    assert left_of({event["pid"] for event in told.of("began") if event["label"] == "item 0"}) == {}
     assert labels(list(runner_on(ray_here).run(Acting(tmp_path), items("number 1")))) == ["item 0"]
-    assert "woke item 0" not in marks(tmp_path)
+    assert "sleeps item 0" in marks(tmp_path) and "woke item 0" not in marks(tmp_path)
 
 
 def test_job_that_cannot_be_pickled_is_an_error_that_says_why(ray_here: RayRunner, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ from pathlib import Path
 with ray_runner(1) as runner:
     list(runner.run(Acting(Path(sys.argv[1])), items("number 1")))
     from ray._common.usage import usage_lib
-    print(usage_lib.usage_stats_enabled(), os.environ.get("RAY_AUTH_TOKEN"))
+    print(usage_lib.usage_stats_enabled(), os.environ.get("RAY_AUTH_TOKEN"), os.environ.get("RAY_AUTH_MODE"))
     given_up = runner.run(Acting(Path(sys.argv[1])), items("number 1", "number 2", "number 3"))
     next(given_up)
 given_up.close()  # as when a traceback holds it until long after the run
@@ -232,7 +232,7 @@ def test_own_ray_sends_no_usage_statistics_writes_nothing_to_the_home_and_is_gon
         below |= descendants(child.pid)
         time.sleep(0.1)
     out, _ = child.communicate()
-    assert (child.returncode, out.split()) == (0, ["False", "None", "False"])
+    assert (child.returncode, out.split()) == (0, ["False", "None", "None", "False"])
     assert not (home / ".ray").exists()
     assert len(below) > 3
     assert left_of(below) == {}

@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: the exit status, a store that can be gone on with, and nothing left running."""
+"""Ctrl-C and SIGTERM: the exit status, a store that can be gone on with, and nothing left running.
+
+The recipe that is stopped waits in every file but the first until it has been: it cannot finish before the signal.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from curate.running.stopping import stoppable
 from curate.store import Store
 from curate.upkeep.status import status_of
 from tests.curate.processes import descendants, left_of
+from tests.waiting import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -30,31 +33,31 @@ def signals_are_heard() -> Iterator[None]:
 
 
 RECIPE = """
-import hashlib, pathlib, time
+import pathlib, time
 from curate import Outputs, read_jsonl, recipe
 from transforms.user_function import EditText
 
-def slowly(text: str) -> str:
+def waiting(text: str) -> str:
     where = pathlib.Path(__file__).parent
-    if not (where / "fast").exists():
+    if not (where / "go on").exists():
         with (where / "begun").open("a") as file:
             file.write("x")
-        if (where / "deaf").exists():
-            hashlib.pbkdf2_hmac("sha256", b"", b"", 10**8)
-        time.sleep(0.25)
+    first_file, second_document = text.startswith("document 0 "), text.split()[2] == "1"
+    while second_document and not first_file and not (where / "go on").exists():
+        time.sleep(0.02)
     return text.upper()
 
 @recipe
-def slow(data: str) -> Outputs:
+def stuck(data: str) -> Outputs:
     documents = read_jsonl(pathlib.Path(data), source="lines")
-    return Outputs(documents.apply(EditText(slowly, reason="case", version=1)))
+    return Outputs(documents.apply(EditText(waiting, reason="case", version=1)))
 """
 
 
 def write(folder: Path) -> None:
     (folder / "in").mkdir()
     for number in range(6):
-        lines = [json.dumps({"text": f"document {number} {n} of a slow recipe"}) for n in range(4)]
+        lines = [json.dumps({"text": f"document {number} {n} of a recipe that waits"}) for n in range(4)]
         (folder / "in" / f"{number}.jsonl").write_text("\n".join(lines) + "\n")
     (folder / "recipe.py").write_text(RECIPE)
 
@@ -70,16 +73,18 @@ def start(folder: Path, *more: str) -> subprocess.Popen[str]:
     child = subprocess.Popen(
         command, cwd=Path(__file__).parents[2], start_new_session=True, stderr=subprocess.PIPE, text=True
     )
-    until = time.monotonic() + 90
-    while len((folder / "begun").read_text() if (folder / "begun").exists() else "") < 6:
-        assert child.poll() is None and time.monotonic() < until, child.communicate()
-        time.sleep(0.05)
+
+    def at_work() -> bool:
+        assert child.poll() is None, child.communicate()
+        return (folder / "begun").exists() and len((folder / "begun").read_text()) >= 6
+
+    wait_for(at_work)
     return child
 
 
 def go_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """Run the same command to its end in this process, and return what it printed."""
-    (folder / "fast").touch()
+    (folder / "go on").touch()
     assert main(arguments(folder, "--runner", "local")) == 0
     return capsys.readouterr().out
 
@@ -93,12 +98,10 @@ def test_run_on_ray_that_is_stopped_says_so_leaves_nothing_running_and_goes_on(
     below = descendants(child.pid)
     assert len(below) > 3
     os.killpg(child.pid, signal.SIGINT)  # a terminal sends it to all processes of the command
-    began = time.monotonic()
-    _, errors = child.communicate(timeout=60)
+    _, errors = child.communicate(timeout=120)
     assert child.returncode == 128 + signal.SIGINT, errors
     assert "curate: stopped. What was finished is kept: the same command goes on from there" in errors
     assert "Traceback" not in errors
-    assert time.monotonic() - began < 20
     assert left_of(below) == {}
     store = Store(tmp_path / "store")
     status = status_of(store)
@@ -112,7 +115,7 @@ def test_run_on_ray_that_is_stopped_says_so_leaves_nothing_running_and_goes_on(
 def test_run_in_process_that_is_stopped_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     child = start(tmp_path, "--runner", "local")
     child.send_signal(signal.SIGTERM)
-    _, errors = child.communicate(timeout=30)
+    _, errors = child.communicate(timeout=120)
     assert child.returncode == 143, errors
     assert status_of(Store(tmp_path / "store")).state == "stopped"
     done = len(list((tmp_path / "store").glob("shards/*/receipt.json")))
@@ -132,7 +135,7 @@ def test_second_signal_ends_the_command_at_once(tmp_path: Path) -> None:
     for word in ("on\n", "off\n"):
         assert child.stdout.readline() == word
         child.send_signal(signal.SIGINT)
-    assert child.wait(10) == -signal.SIGINT
+    assert child.wait(120) == -signal.SIGINT
     child.stdout.close()
 
 

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from curate.storage.options import StorageOptions
 from curate.store import Store
+from tests.waiting import wait_for
 
 BUCKET = "bucket"
 SECRET = "s3cr3t-that-nobody-may-see"
@@ -69,23 +69,18 @@ def _served(command: list[str]) -> Iterator[str]:
         [part.replace("{port}", str(port)) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        _wait(port)
+        wait_for(lambda: _answers(port))
         yield f"http://127.0.0.1:{port}"
     finally:
         server.kill()
         server.wait()
 
 
-def _wait(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+def _answers(port: int) -> bool:
+    with suppress(OSError):
+        socket.create_connection(("127.0.0.1", port), 1).close()
+        return True
+    return False
 
 
 def make_bucket(endpoint: str) -> None:
@@ -253,33 +248,34 @@ def proxied(endpoint: str) -> Iterator[tuple[str, Proxy]]:
                 state.asked.append(request)
                 state.headers.append({name.lower(): value for name, value in self.headers.items()})
                 state.under_way += 1
-            try:
-                self._answer(request)
-            finally:
-                with state.lock:
-                    state.under_way -= 1
-
-        def _answer(self, request: str) -> None:
-            fate = state.meddle(request)
-            with state.lock:  # by now those are gone whose client has its answer already
                 state.most = max(state.most, state.under_way)
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            try:
+                answer = self._passed_on(state.meddle(request))
+            finally:
+                with state.lock:  # before the client hears of it, and may ask the next
+                    state.under_way -= 1
             self.close_connection = True
+            if answer is not None:
+                self._send(*answer)
+
+        def _passed_on(self, fate: str | int | None) -> tuple[int, list[tuple[str, str]], bytes, bool] | None:
+            """Return status, headers, content, and whether it is cut short; None when the connection is lost."""
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if fate == "lose":
-                return
+                return None
             if isinstance(fate, int):
                 code = "AccessDenied" if fate in (401, 403) else "SlowDown"
-                self._send(fate, [], f"<Error><Code>{code}</Code></Error>".encode())
-                return
-            onwards = http.client.HTTPConnection(target.hostname or "", target.port or 0, timeout=30)
+                return fate, [], f"<Error><Code>{code}</Code></Error>".encode(), False
+            onwards = http.client.HTTPConnection(target.hostname or "", target.port or 0, timeout=120)
             onwards.request(self.command, self.path, body, dict(self.headers))
             answer = onwards.getresponse()
             content = answer.read()
             onwards.close()
-            if fate != "lose answer":
-                self._send(answer.status, answer.getheaders(), content, cut=fate == "cut answer")
+            return (
+                None if fate == "lose answer" else (answer.status, answer.getheaders(), content, fate == "cut answer")
+            )
 
-        def _send(self, status: int, headers: list[tuple[str, str]], content: bytes, cut: bool = False) -> None:
+        def _send(self, status: int, headers: list[tuple[str, str]], content: bytes, cut: bool) -> None:
             said = {name.lower(): value for name, value in headers}
             self.send_response(status)
             for name, value in headers:

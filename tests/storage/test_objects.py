@@ -320,9 +320,15 @@ def test_two_drivers_that_begin_at_once_are_told(endpoint: str, tmp_path: Path) 
 
 
 def test_requests_in_flight_stay_within_the_limit(endpoint: str, tmp_path: Path) -> None:
+    together = threading.Barrier(3)
+
+    def meet(request: str) -> None:
+        together.wait(120)
+        time.sleep(0.02)  # a fourth, if there is one, comes while they are under way
+
     with proxied(endpoint) as (own, proxy):
         store = store_at(own, tmp_path / "node", requests=3)
-        proxy.meddle = lambda request: time.sleep(0.02)
+        proxy.meddle = meet
         same = [Store(store.location, None, replace(store.options)).within("b") for _ in range(12)]
         threads = [
             threading.Thread(target=lambda s=s, i=i: s.publish_bytes(b"x", f"a/{i}")) for i, s in enumerate(same)
