@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,35 +11,40 @@ from curate.cluster.runner import RayRunner, ray_runner
 from curate.run import Result
 from tests.curate import corpus
 from tests.curate.corpus import run_on, small, write_corpus
+from tests.memory import folder_in_memory
 
 
 @pytest.fixture(scope="session")
+def shared() -> Iterator[Path]:
+    """The folder of what all files of tests share."""
+    with folder_in_memory() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
 def memory() -> Iterator[Path]:
-    """A folder in memory where there is one: every published file is synced twice, which a busy disk makes slow."""
-    shared = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="curate-tests-", dir=shared if shared.is_dir() else None))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    """A folder of the file of tests."""
+    with folder_in_memory() as folder:
+        yield folder
 
 
 @pytest.fixture
-def tmp_path(memory: Path) -> Iterator[Path]:
+def tmp_path() -> Iterator[Path]:
     """As pytest's, in memory."""
-    folder = Path(tempfile.mkdtemp(dir=memory))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with folder_in_memory() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")
-def raw(memory: Path) -> Path:
+def raw(shared: Path) -> Path:
     """The folder of the small corpus; nobody writes to it."""
-    return write_corpus(memory / "raw")
+    return write_corpus(shared / "raw")
 
 
 @pytest.fixture(scope="session")
-def undisturbed(raw: Path, memory: Path) -> Result:
+def undisturbed(raw: Path, shared: Path) -> Result:
     """The result of the recipe `small` over `raw`, made in this process; nobody writes to its store."""
-    return run_on(small(raw), memory / "undisturbed")
+    return run_on(small(raw), shared / "undisturbed")
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,17 @@
-"""A folder in memory where there is one: checkpoints are synced, which a busy disk makes slow."""
+"""Checkpoints of the tests go to memory."""
 
-import shutil
-import tempfile
+from __future__ import annotations
+
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.memory import folder_in_memory
+
 
 @pytest.fixture
-def tmp_path():
-    shared = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="curate-train-", dir=shared if shared.is_dir() else None))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+def tmp_path() -> Iterator[Path]:
+    """As pytest's, in memory."""
+    with folder_in_memory() as folder:
+        yield folder
