@@ -41,6 +41,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place, evidence_power.processes(options.workers) as pool:
         folder = Path(place)
         parts = PARTS if options.only is None else (options.only,)
+        ladder = pool.submit(evidence_ladder.checks, options.size, options.workers) if "ladder" in parts else None
         if {"power", "search"} & {*parts}:
             make_corpora(folder)
         for part in parts:
@@ -49,8 +50,8 @@ def main() -> int:
                 found, told = evidence_power.checks(folder, evidence_power.SIZES[options.size], pool)
             elif part == "search":
                 found, told = evidence_search.checks(folder, options.size, pool)
-            else:
-                found = evidence_ladder.checks(options.size)
+            elif ladder is not None:
+                found = ladder.result()
             checks |= found
             print("\n".join([*told, *(f"{name}: {value}, asked {bound}" for name, (value, bound, _) in found.items())]))
             sys.stdout.flush()

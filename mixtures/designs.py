@@ -30,6 +30,8 @@ Shares = Mapping[str, int]
 def designs(sizes: Mapping[str, int], count: int, *, tokens: int, epochs: Number = 4, seed: int = 0) -> list[Shares]:
     """Return `count` mixtures of components of `sizes` tokens: the natural one, the uniform one, then further ones.
 
+    Where natural and uniform are the same, it is there once.
+
     Args:
         sizes: component → its tokens.
         count: at least 2.
@@ -44,13 +46,19 @@ def designs(sizes: Mapping[str, int], count: int, *, tokens: int, epochs: Number
         raise ConfigurationError(f"designs take two components and two designs at least, got {len(sizes)}, {count}")
     most = largest_shares(sizes, tokens, epochs)
     drawn = candidates(sizes, CANDIDATES * count, most, np.random.default_rng(seed))
-    natural = np.array(list(sizes.values())) / sum(sizes.values())
-    chosen = [capped(natural, most), capped(np.full(len(sizes), 1 / len(sizes)), most)]
+    natural, uniform = baselines(sizes, most).values()
+    chosen = [natural, uniform] if thousandths(natural, sizes) != thousandths(uniform, sizes) else [natural]
     distance = np.min([np.abs(drawn - one).sum(1) for one in chosen], axis=0)
     while len(chosen) < count:
         chosen.append(drawn[int(distance.argmax())])
         distance = np.minimum(distance, np.abs(drawn - chosen[-1]).sum(1))
     return [thousandths(one, sizes) for one in chosen]
+
+
+def baselines(sizes: Mapping[str, int], most: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the shares of the natural and of the uniform mixture by name, under the caps `most`."""
+    natural = np.array(list(sizes.values())) / sum(sizes.values())
+    return {NATURAL: capped(natural, most), UNIFORM: capped(np.full(len(sizes), 1 / len(sizes)), most)}
 
 
 def candidates(

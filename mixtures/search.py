@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from curate.configuration import ConfigurationError
-from mixtures.designs import NATURAL, UNIFORM, WHOLE, Shares, candidates, capped, largest_shares, thousandths
+from mixtures.designs import WHOLE, Shares, baselines, candidates, capped, largest_shares, thousandths
 from mixtures.weights import Number
 
 Floats = npt.NDArray[np.float64]
@@ -115,7 +115,7 @@ def propose(
     """Return the mixture of components of `sizes` tokens that is predicted to have the lowest mean loss over domains.
 
     Args:
-        trials: mixtures that were tried; the first two as `designs` gives them are the baselines.
+        trials: mixtures that were tried.
         sizes: component → its tokens.
         tokens: of the training that the mixture is for.
         epochs: the most passes over a component in it.
@@ -144,8 +144,9 @@ def propose(
     ]
     correlation = rank_correlation([float(np.mean(list(p.values()))) for p in predicted], [t.mean for t in trials])
     least = min(trials, key=lambda trial: trial.mean)
-    baselines = dict(zip((NATURAL, UNIFORM), trials, strict=False))
-    return Proposal(weights, float(said[0]), float(low), float(high), least, baselines, correlation, law)
+    known = {name: thousandths(shares, law.components) for name, shares in baselines(sizes, most).items()}
+    found = {name: trial for name, shares in known.items() for trial in trials if trial.weights == shares}
+    return Proposal(weights, float(said[0]), float(low), float(high), least, found, correlation, law)
 
 
 def fit_mixing_law(trials: Sequence[Trial]) -> MixingLaw:

@@ -24,6 +24,7 @@ def check_run(run: RunPage) -> list[Check]:
         _kills(run),
         _goodput(run),
         _history(run),
+        _records(run),
     ]
 
 
@@ -96,6 +97,14 @@ def _goodput(run: RunPage) -> Check:
 def _history(run: RunPage) -> Check:
     finding = run.problem or f"{counted(len(run.segments), 'segment')}, each with the state that the next began from"
     return Check("history-whole", "Are all runs that it branched from there?", verdict_of(run.problem), finding)
+
+
+def _records(run: RunPage) -> Check:
+    wrong = [run.judged.problem] if run.judged is not None and run.judged.problem else []
+    if run.broken_notes:
+        wrong.append(f"{counted(run.broken_notes, 'line')} of the diary not as written")
+    question = "Are declaration, forecast and notes as they were written?"
+    return Check("records-whole", question, verdict_of(wrong), "; ".join(wrong) or "none was changed")
 
 
 def _steps(steps: Sequence[int]) -> str:

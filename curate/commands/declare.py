@@ -10,7 +10,8 @@ from curate.commands.numbers import positive
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened
-from curate.commands.training import check_run_folder, config_of
+from curate.commands.training import add_branch, branch_config, branch_loader, check_run_folder, config_of
+from mixtures import Loader
 
 
 def add_declare(command: argparse.ArgumentParser) -> None:
@@ -29,6 +30,7 @@ def add_declare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--compute", choices=["float32", "bfloat16"], default="float32", help="as for curate train (default: float32)"
     )
+    add_branch(command)
     command.add_argument("--forecast", type=Path, metavar="FILE", help="forecast.json of curate ladder")
     command.add_argument(
         "--fails-if",
@@ -48,21 +50,28 @@ def add_declare(command: argparse.ArgumentParser) -> None:
 
 def declare_run(options: argparse.Namespace) -> int:
     """Write the declaration and print its digest."""
+    from trainers.checkpoint import Checkpoints
     from trainers.config import flat
     from trainers.evidence.declaration import HEALTH, NAME, declare
 
     check_run_folder(options.run)
     store = store_of(options)
-    _, plan, _ = opened(store, options.recipe or last_result(store))
-    config = config_of(plan, options)
+    _, plan, caches = opened(store, options.recipe or last_result(store))
+    if options.parent is None:
+        digest, config, parent = plan.digest, config_of(plan, options), {}
+    else:
+        digest = branch_loader(Loader(plan, caches.open()), options).digest
+        config = branch_config(options)
+        parent = {"step": options.at, "state": Checkpoints(options.parent).load(options.at).state}
     made = declare(
         options.run,
         options.hypothesis,
-        plan.digest,
+        digest,
         flat(config),
         forecast=options.forecast,
         health=tuple(options.healthy_if) or HEALTH,
         failure=tuple(options.fails_if),
+        parent=parent,
     )
     for condition in made.failure:
         print(f"counts as failure: {condition}")

@@ -29,7 +29,7 @@ def add_ladder(command: argparse.ArgumentParser) -> None:
         "--widths",
         required=True,
         metavar="W,W,W",
-        help="widths of the rungs, three or more multiples of 64, below the target's",
+        help="widths of the rungs, three or more, multiples of 64 or below that of 8, below the target's",
     )
     command.add_argument("--out", type=Path, required=True, metavar="OUT", help="folder of runs and forecast.json")
     command.add_argument(

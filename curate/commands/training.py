@@ -66,6 +66,15 @@ def add_train(command: argparse.ArgumentParser) -> None:
         metavar="FLOPS",
         help="operations a second that all devices can do, for MFU (default: what products of matrices reach)",
     )
+    add_branch(command)
+    number("--ray", type=positive, metavar="N", help="train in up to N workers of Ray, started again when one is lost")
+    number("--address", metavar="ADDR", help="of --ray: running cluster, auto or HOST:PORT (default: start a Ray)")
+    number("--hosts", metavar="HOST:PORT,N,I", help="this is process I of N that meet at process 0, HOST:PORT")
+
+
+def add_branch(command: argparse.ArgumentParser) -> None:
+    """Add the arguments that make a run a branch of another."""
+    number: Callable[..., Any] = command.add_argument
     number("--from", dest="parent", type=Path, metavar="RUN", help="begin as a branch of this run, at --at")
     number("--at", type=int, metavar="S", help="step of a checkpoint of --from")
     number(
@@ -78,9 +87,6 @@ def add_train(command: argparse.ArgumentParser) -> None:
         default="step",
         help="what a branch reads first: the batch of its step, or the first of the plan (default: step)",
     )
-    number("--ray", type=positive, metavar="N", help="train in up to N workers of Ray, started again when one is lost")
-    number("--address", metavar="ADDR", help="of --ray: running cluster, auto or HOST:PORT (default: start a Ray)")
-    number("--hosts", metavar="HOST:PORT,N,I", help="this is process I of N that meet at process 0, HOST:PORT")
 
 
 def train_command(options: argparse.Namespace) -> int:
@@ -169,16 +175,38 @@ def _count_and_chosen(text: str) -> tuple[int, int]:
 
 def _branched(loader: Loader, options: argparse.Namespace) -> tuple[Any, Config]:
     """Return the loader and the configuration of a branch, which is begun unless it has been already."""
-    from trainers.branch import Later, branch, cooldown
+    from trainers.branch import branch
     from trainers.checkpoint import Checkpoints
     from trainers.config import unflat
 
-    if options.at is None:
-        raise ConfigurationError("--from takes --at, the step of a checkpoint of that run")
-    source = Later(loader, options.at) if options.first == "plan" else loader
+    source = branch_loader(loader, options)
     begun = Checkpoints(options.run)
     if there := begun.steps():
         return source, unflat(begun.load(there[-1]).config)
+    config = branch_config(options)
+    branch(options.parent, options.at, options.run, config, source)
+    return source, config
+
+
+def branch_loader(loader: Loader, options: argparse.Namespace) -> Any:
+    """Return what the branch that `options` tell of reads."""
+    from trainers.branch import Later
+
+    if options.at is None:
+        raise ConfigurationError("--from takes --at, the step of a checkpoint of that run")
+    return Later(loader, options.at) if options.first == "plan" else loader
+
+
+def branch_config(options: argparse.Namespace) -> Config:
+    """Return the configuration of the branch that `options` tell of, which is that of its parent but for what they say.
+
+    Raises:
+        ConfigurationError: the parent has no checkpoint of the step.
+    """
+    from trainers.branch import cooldown
+    from trainers.checkpoint import Checkpoints
+    from trainers.config import unflat
+
     parents = Checkpoints(options.parent)
     if options.at not in parents.steps():
         known = ", ".join(map(str, parents.steps())) or "none"
@@ -190,8 +218,7 @@ def _branched(loader: Loader, options: argparse.Namespace) -> tuple[Any, Config]
         config = replace(config, steps=options.steps)
     if options.cooldown is not None:
         config = cooldown(config, options.at, options.cooldown)
-    branch(options.parent, options.at, options.run, config, source)
-    return source, config
+    return config
 
 
 def _supervised(options: argparse.Namespace) -> int:

@@ -146,7 +146,8 @@ class Recipe:
         """Build the graph.
 
         Raises:
-            ConfigurationError: a setting is missing, unknown, or the function returns something else than `Outputs`.
+            ConfigurationError: a setting is missing, unknown, a file that the function names is not there, or it
+                returns something else than `Outputs`.
         """
         try:
             inspect.signature(self.function).bind(*args, **settings)
@@ -154,7 +155,7 @@ class Recipe:
             raise ConfigurationError(f"recipe {self.name}: {error}; its settings are {self.usage()}") from None
         try:
             outputs = self.function(*args, **settings)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OSError, RuntimeError) as error:
             line = _line(error, self.function.__code__.co_filename) or self.function.__code__.co_firstlineno
             raise ConfigurationError(f"recipe {self.name}, line {line}: {error}") from error
         if not isinstance(outputs, Outputs):

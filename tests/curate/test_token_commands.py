@@ -20,6 +20,7 @@ from tests.curate.corpus import small_outputs, write_corpus
 from tests.road.corpus import documents, road, run_road, write_raw
 from trainers.checkpoint import Checkpoint, Checkpoints
 from trainers.config import Config, ModelConfig, OptimizerConfig, flat
+from trainers.evidence.judgement import judge
 from trainers.state import arrays, init_state
 
 RECIPE = str(Path(__file__).parents[1] / "road" / "corpus.py")
@@ -192,7 +193,7 @@ def test_replay_with_wrong_settings_exits_2_and_says_what_to_do(
         (["trace", "--step", "0", "--row", "8", "--token", "0"], "row 8 is not in range(8)"),
         (["trace", "--step", "0", "--row", "0", "--token", "32"], "token 32 is not in range(32)"),
         (["trace", "--step", "0", "--row", "0", "--token", "0", "--replay", "none.py"], "none.py is not a file"),
-        (["train", "--run", "unused", "--width", "7"], "width is a positive multiple of 64"),
+        (["train", "--run", "unused", "--width", "7"], "width is a positive multiple of 64, or of 8 below 64"),
     ],
 )
 def test_wrong_use_exits_2_and_says_what_to_do(
@@ -296,8 +297,16 @@ def test_train_writes_a_log_goes_on_where_it_was_stopped_and_ends_the_same(
     cooled = ["train", str(store), "--run", str(branch), "--from", str(run), "--cooldown", "2", "--held-out", "2"]
     assert main([*cooled, "--at", "3"]) == 2
     assert "no checkpoint of step 3, only of 0, 4" in capsys.readouterr().err
+    declared = ["declare", *cooled[1:-2], "--at", "0", "--hypothesis", "It cools.", "--fails-if", "loss > 99"]
+    assert main(declared) == 0
     assert main([*cooled, "--at", "0"]) == main([*cooled, "--at", "0"]) == 0
     assert "step 2, state " in capsys.readouterr().out
+    judged = judge(branch)
+    assert (judged.verdict, judged.changes) == ("passed", ())
+    path = branch / "declaration.json"
+    path.write_text(path.read_text().replace("It cools.", "It cooled."))
+    assert main(["watch", str(branch), "--every", "0"]) == 1
+    assert "records-whole" in capsys.readouterr().out
 
 
 @pytest.mark.slow

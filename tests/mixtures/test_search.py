@@ -37,6 +37,14 @@ def test_designs_begin_with_natural_and_uniform_add_up_and_keep_to_the_caps():
     assert designs(SIZES, 12, tokens=TOKENS, epochs=2, seed=1)[2:] != made[2:]
 
 
+def test_components_of_one_size_have_one_baseline_under_both_names():
+    sizes = dict.fromkeys(SIZES, 400_000)
+    made = designs(sizes, 12, tokens=TOKENS, epochs=4)
+    assert made[0] == dict.fromkeys(SIZES, 200) and made.count(made[0]) == 1
+    found = propose([Trial(one, losses_of(one)) for one in made], sizes, tokens=TOKENS, epochs=4)
+    assert found.baselines["natural"] is found.baselines["uniform"] and found.baselines["uniform"].weights == made[0]
+
+
 def test_designs_lie_far_apart():
     shares = np.array([list(one.values()) for one in designs(SIZES, 12, tokens=TOKENS, epochs=2)]) / 1000
     distances = np.abs(shares[:, None] - shares[None]).sum(-1) + 9 * np.eye(12)

@@ -48,7 +48,7 @@ def test_page_tells_sessions_branches_spikes_and_notes(folder: Path) -> None:
 def test_checks_name_what_is_wrong_and_pass_where_nothing_is(folder: Path, tmp_path: Path) -> None:
     found = {check.id: check for check in check_run(load_run_page(folder, NOW))}
     assert {name for name, check in found.items() if check.verdict is not Verdict.PASS} == {
-        "no-spikes", "same-environment", "not-killed", "goodput",
+        "no-spikes", "same-environment", "not-killed", "goodput", "records-whole",
     }  # fmt: skip
     assert "3 sessions, 1 kill, 10 steps lost" in found["not-killed"].finding
     lines = [start(0, 0, 1), *(trained(step, 0.4 * (step + 1)) for step in range(60))]

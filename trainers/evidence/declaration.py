@@ -1,9 +1,9 @@
 """Declared runs: what is expected of a run, and what would count as failure, written before its first step.
 
 `declaration.json` in the run's folder is canonical JSON with its own digest: the hypothesis, the flat configuration,
-the digests of plan and forecast (whose file lies beside it), health checks and conditions of failure, and when it was
-declared. A folder whose log has steps is refused, and a declaration stays as it is; `judgement` scores the
-run by it.
+the digests of plan and forecast (whose file lies beside it), health checks and conditions of failure, of a branch the
+step and state that it begins from, and when it was declared. A folder whose log has steps is refused, and a
+declaration stays as it is; `judgement` scores the run by it.
 
 A condition is "METRIC < NUMBER" (or <=, >, >=). Metrics of the log: `loss` (held-out text at the end), `loss[SOURCE]`,
 `training` (batches of the last 5 %), `gradient_norm` (largest after the warmup), `spikes` (as `trainers.health` counts
@@ -18,7 +18,7 @@ import operator
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,6 +79,8 @@ class Declaration:
     health: tuple[Condition, ...]
     failure: tuple[Condition, ...]
     declared: str
+    parent: Mapping[str, int | str] = field(default_factory=dict)
+    """Of a branch: the "step" of its first state and the digest of that "state"."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as they stand in the file, with the digest."""
@@ -92,6 +94,7 @@ class Declaration:
                 "health": [str(condition) for condition in self.health],
                 "failure": [str(condition) for condition in self.failure],
                 "declared": self.declared,
+                **({"parent": dict(self.parent)} if self.parent else {}),
             }
         )
 
@@ -129,6 +132,7 @@ def declare(
     forecast: Path | None = None,
     health: tuple[str, ...] = HEALTH,
     failure: tuple[str, ...] = (),
+    parent: Mapping[str, int | str] | None = None,
     now: float | None = None,
 ) -> Declaration:
     """Write the declaration of the run that will be made in `run`, and the forecast beside it.
@@ -141,17 +145,20 @@ def declare(
         forecast: the file of its forecast; without conditions of failure, a loss above its band is one.
         health: conditions that a healthy run meets.
         failure: conditions of which each means that the run failed.
+        parent: of a branch: the "step" that it begins at and the digest of the "state" there.
         now: when, in seconds since 1970; the clock's time where it is None.
 
     Raises:
         DeclarationError: the run has begun, or was declared otherwise.
-        ForecastError: the forecast is none, or of another plan or configuration.
+        ForecastError: the forecast is none, or of another plan or configuration, or the run is a branch.
         ConfigurationError: no hypothesis, nothing that would count as failure, or a condition that is none.
     """
     if not hypothesis.strip():
         raise ConfigurationError("a declaration needs a hypothesis: what the run shall show")
     said = None if forecast is None else load_forecast(forecast)
     if said is not None:
+        if parent:
+            raise ForecastError("a forecast is of a run from its beginning, not of a branch: declare it without one")
         _require_same(said, plan, config)
         failure = failure or (f"loss > {round(said.loss.high, 6)!r}",)
     if not failure:
@@ -160,7 +167,7 @@ def declare(
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() if now is None else now))
     checks, failures = tuple(map(condition, health)), tuple(map(condition, failure))
     digest = "" if said is None else said.digest
-    made = Declaration(hypothesis, plan, dict(config), digest, checks, failures, when)
+    made = Declaration(hypothesis, plan, dict(config), digest, checks, failures, when, dict(parent or {}))
     run.mkdir(parents=True, exist_ok=True)
     if said is not None:
         said.save(run / FORECAST)
@@ -191,6 +198,7 @@ def load_declaration(run: Path) -> Declaration | None:
             tuple(map(condition, value["health"])),
             tuple(map(condition, value["failure"])),
             str(value["declared"]),
+            value.get("parent", {}),
         )
     except (OSError, ValueError, KeyError, TypeError, StoreError, FormatError) as error:
         raise DeclarationError(f"{path} is no declaration: {error}") from error

@@ -21,6 +21,8 @@ from typing import Final
 from curate.configuration import ConfigurationError
 from curate.digests import digest_bytes
 from curate.store import json_line
+from trainers.log import NAME as LOG
+from trainers.log import read_log
 
 NAME: Final = "notes.jsonl"
 LONGEST: Final = 20_000
@@ -51,7 +53,8 @@ def write_note(run: Path, step: int, text: str, author: str, *, now: float | Non
     """Append a note to the diary of `run`.
 
     Raises:
-        ConfigurationError: `run` is no folder, the step is negative, or the note is empty or too long.
+        ConfigurationError: `run` is no folder, the step is negative or one that the run has not come to, the note is
+            empty or too long, or the log is damaged.
     """
     if not run.is_dir():
         raise ConfigurationError(f"{run} is no folder of a run: name the folder that curate train --run was given")
@@ -59,6 +62,8 @@ def write_note(run: Path, step: int, text: str, author: str, *, now: float | Non
         raise ConfigurationError(
             f"a note has a step from 0 and 1 to {LONGEST:,} characters, got step {step}, {len(text)}"
         )
+    if step > (last := _last_step(run)):
+        raise ConfigurationError(f"{run} has come to step {last:,}, there is nothing to note of step {step:,}")
     written = int(time.time() if now is None else now)
     note = Note(step, text.encode("utf-8", "replace").decode(), author.encode("utf-8", "replace").decode(), written)
     with (run / NAME).open("a+b") as file:
@@ -91,6 +96,15 @@ def read_diary(run: Path) -> Diary:
                 broken.append(number)
         before = digest_bytes(line)
     return Diary(tuple(notes), tuple(broken), before)
+
+
+def _last_step(run: Path) -> int:
+    """Return the updates that the log of `run` tells of, 0 before there is one."""
+    if not (run / LOG).exists():
+        return 0
+    log = read_log(run)
+    done = [int(line["step"]) for line in (*log.starts, *log.validation, *log.checkpoints)]
+    return max([*done, *(int(line["step"]) + 1 for line in log.train)], default=0)
 
 
 def _lines(content: bytes) -> list[bytes]:

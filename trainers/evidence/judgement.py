@@ -167,13 +167,23 @@ def _told(conditions: tuple[Condition, ...], known: Mapping[str, float], outcome
 
 
 def _changes(declared: Declaration, log: Log) -> list[str]:
-    found: list[str] = []
+    found = _other_parent(declared, log)
     for start in log.starts:
         new = differences(declared.config, start.get("config", {}))
         if start.get("plan") != declared.plan:
             new.append(f"plan: declared {declared.plan}, run {start.get('plan')}")
         found += [f"{each} (from step {start['step']})" for each in new if each not in "".join(found)]
     return found
+
+
+def _other_parent(declared: Declaration, log: Log) -> list[str]:
+    """Return how the first state differs from the declared one, where one of the two is a branch's."""
+    begun = (log.starts[0].get("parent") or {}) if log.starts else declared.parent
+    said, found = (tuple(one.get(key) for key in ("step", "state")) for one in (declared.parent, begun))
+    if said == found:
+        return []
+    words = [f"step {step}, state {state}" if state else "its own beginning" for step, state in (said, found)]
+    return [f"begins from: declared {words[0]}, run {words[1]}"]
 
 
 def _nothing() -> Log:

@@ -136,3 +136,21 @@ def test_metrics_of_conditions_come_from_the_log(known):
     assert found["loss"] == pytest.approx((found["loss[books]"] + found["loss[code]"]) / 2)
     assert found["gradient_norm"] == (7.0 if int(log.starts[0]["config"]["optimizer.warmup"]) <= 30 else 1.0)
     assert condition(" loss[the web] <= 3.25 ").source == "the web"
+
+
+def test_branch_is_declared_with_the_state_that_it_begins_from(known, tmp_path):
+    target = known[0]
+    parent = {"step": 500, "state": "a" * 64}
+    made_now = declared(tmp_path, known, forecast=None, failure=("loss > 3",), parent=parent)
+    assert load_declaration(tmp_path) == made_now and made_now.parent == parent
+    assert judge(tmp_path).changes == ()
+    log = a_log(target)
+    for begun, changes in (
+        ({"parent": parent}, 0),
+        ({"parent": {**parent, "state": "b" * 64}}, 1),
+        ({"parent": None}, 1),
+    ):
+        write_log(tmp_path, dataclasses.replace(log, starts=({**log.starts[0], **begun},)))
+        assert len(judge(tmp_path).changes) == changes
+    with pytest.raises(ForecastError, match="not of a branch"):
+        declared(tmp_path / "other", known, parent=parent)

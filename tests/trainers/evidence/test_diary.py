@@ -10,6 +10,12 @@ from curate.configuration import ConfigurationError
 from trainers.evidence.diary import NAME, Diary, Note, read_diary, write_note
 
 
+@pytest.fixture(autouse=True)
+def run_of_100_steps(tmp_path):
+    lines = [{"kind": "train", "step": step, "loss": 3.0, "timing": {}} for step in range(100)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
 def test_notes_are_read_in_the_order_of_writing_and_bound_to_each_other(tmp_path):
     assert read_diary(tmp_path) == Diary()
     write_note(tmp_path, 100, "loss jumped;\u2028a bad shard?\n\ud800", "ada", now=0)
@@ -49,3 +55,12 @@ def test_note_that_says_nothing_is_refused(tmp_path):
             write_note(tmp_path, step, text, "ada")
     with pytest.raises(ConfigurationError, match="no folder of a run"):
         write_note(tmp_path / "none", 0, "x", "ada")
+
+
+def test_note_on_a_step_that_the_run_has_not_come_to_is_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="has come to step 100, there is nothing to note of step 101"):
+        write_note(tmp_path, 101, "x", "ada")
+    (tmp_path / "log.jsonl").unlink()
+    assert write_note(tmp_path, 0, "before it began", "ada").step == 0
+    with pytest.raises(ConfigurationError, match="has come to step 0,"):
+        write_note(tmp_path, 1, "x", "ada")
