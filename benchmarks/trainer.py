@@ -1,16 +1,17 @@
 """The bundled trainer: its step against a bare JAX loop of the same model, what strict mode costs, and that it holds.
 
-Run `python -m benchmarks.trainer [--size small|full] [--peers]`. The loop that is measured is `trainers.train.train`
-with its log, checks and reading ahead; the bare one (`benchmarks.trainer_bare`) has none of it and its batches on the
-device. Both see the same batches from the same parameters and must come to the same losses. They take turns, and the
-best of some rounds counts, in CPU seconds of all threads: on a machine with other work the clock says little.
+Run `python -m benchmarks.trainer [--size small|full] [--only PART…] [--peers]` (parts: `PARTS`). The loop that is
+measured is `trainers.train.train` with its log, checks and reading ahead; the bare one (`benchmarks.trainer_bare`) has
+none of it and its batches on the device. Both see the same batches from the same parameters and must come to the same
+losses. They take turns, and the best of some rounds counts, in CPU seconds of all threads: on a machine with other work
+the clock says little.
 
 Strict mode: its cost is a step of eight shards added in a tree over one of eight shards added one after the other, on
 one device. That it holds is shown by digests of the whole state of `benchmarks.trainer_strict`, in a process of its own
 for 1, 2, 4 and 8 devices: with small for bfloat16 + experts + Muon and for float32 + dense + AdamW, with full for all
 eight cases. Full measures a larger model too and, where there is a GPU, one of 110 M parameters in bfloat16 with
 its MFU over the measured peak. The last line is JSON; the exit status is 1 when a check fails. Peers cost nothing and
-are always measured.
+are measured with the step.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ VOCABULARY, ROWS, LENGTH = 4096, 8, 256
 SLOWEST: Final = 1.1
 PACKAGES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
 DEVICES: Final = (1, 2, 4, 8)
+PARTS: Final = ("step", "cost", "states")
 SMALL_CASES: Final = ("float32+dense+adamw", "bfloat16+experts+muon")
 
 
@@ -158,6 +160,34 @@ def strict_states(cases: tuple[str, ...]) -> dict[str, set[str]]:
     return found
 
 
+def step_report(size: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what stands in the last line of the step beside a bare loop, and its checks."""
+    steps, gpu = against_bare(size), on_gpu()
+    (cpu, clock), (bare_cpu, bare_clock), tokens = steps["ours"], steps["bare"], steps["tokens"]
+    times = cpu / bare_cpu
+    print(f"step, CPU seconds: {cpu:.3f}, bare loop {bare_cpu:.3f}; by the clock {clock:.3f} and {bare_clock:.3f}")
+    print(f"MFU over the measured peak, by the clock: {mfu_of(steps['config'], clock):.2f}; GPU: {gpu or 'none here'}")
+    checks = {
+        "CPU time of a step over that of a bare loop": [round(times, 3), f"≤ {SLOWEST}", times <= SLOWEST],
+        "losses apart from the bare loop's": [float(f"{steps['apart']:.1e}"), "≤ 1e-3", steps["apart"] <= 1e-3],
+    }
+    peers = {"bare JAX loop": round(tokens / bare_cpu)}
+    return {"ours": round(tokens / cpu), "peers": peers, "ratio": round(1 / times, 3), "gpu": gpu}, checks
+
+
+def cost_check(size: str) -> dict[str, Any]:
+    """Return the check of what strict mode costs."""
+    cost = strict_cost(size)
+    return {"CPU time of a strict step over psum's": [round(cost, 3), "≤ 1.3", cost <= 1.3]}
+
+
+def states_check(size: str) -> dict[str, Any]:
+    """Return the check that strict states are equal."""
+    states = strict_states(CASES if size == "full" else SMALL_CASES)
+    equal = sum(len(digests) == 1 for digests in states.values())
+    return {f"strict cases of {len(states)} equal on 1, 2, 4, 8": [equal, f"= {len(states)}", equal == len(states)]}
+
+
 def mfu_of(config: Config, seconds: float) -> float:
     """Return the MFU of steps that take `seconds`, over the peak measured here."""
     flop = flop_per_token(config.model, config.length) * config.batch * config.length
@@ -178,29 +208,21 @@ def main(arguments: list[str] | None = None) -> int:
     """Print rates, checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", choices=sorted(SIZES), default="full", help="how much (default: %(default)s)")
+    parser.add_argument("--only", choices=PARTS, action="append", help="this part, may be repeated (default: all)")
     parser.add_argument("--peers", action="store_true", help="nothing more: the bare loop is always measured")
     options = parser.parse_args(arguments)
-    cases = CASES if options.size == "full" else SMALL_CASES
-    steps, cost, states, gpu = against_bare(options.size), strict_cost(options.size), strict_states(cases), on_gpu()
-    (cpu, clock), (bare_cpu, bare_clock), tokens = steps["ours"], steps["bare"], steps["tokens"]
-    times, equal = cpu / bare_cpu, sum(len(digests) == 1 for digests in states.values())
-    print(f"step, CPU seconds: {cpu:.3f}, bare loop {bare_cpu:.3f}; by the clock {clock:.3f} and {bare_clock:.3f}")
-    print(f"MFU over the measured peak, by the clock: {mfu_of(steps['config'], clock):.2f}; GPU: {gpu or 'none here'}")
-    checks = {
-        "CPU time of a step over that of a bare loop": [round(times, 3), f"≤ {SLOWEST}", times <= SLOWEST],
-        "losses apart from the bare loop's": [float(f"{steps['apart']:.1e}"), "≤ 1e-3", steps["apart"] <= 1e-3],
-        f"strict cases of {len(states)} equal on 1, 2, 4, 8": [equal, f"= {len(states)}", equal == len(states)],
-        "CPU time of a strict step over psum's": [round(cost, 3), "≤ 1.3", cost <= 1.3],
-    }
+    parts = options.only or PARTS
+    measured, checks = {"ours": None, "peers": {}, "ratio": None}, dict[str, Any]()
+    if "step" in parts:
+        measured, checks = step_report(options.size)
+    checks |= states_check(options.size) if "states" in parts else {}
+    checks |= cost_check(options.size) if "cost" in parts else {}
     for name, (found, bound, holds) in checks.items():
         print(f"{name:45} {found:9} {bound:9} {'holds' if holds else 'FAILS'}")
     report = {
         "name": "trainer",
         "unit": "tokens per CPU second",
-        "ours": round(tokens / cpu),
-        "peers": {"bare JAX loop": round(tokens / bare_cpu)},
-        "ratio": round(bare_cpu / cpu, 3),
-        "gpu": gpu,
+        **measured,
         "checks": checks,
         "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
     }

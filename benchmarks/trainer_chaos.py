@@ -1,9 +1,10 @@
 """A strict run of the bundled trainer that is killed again and again, each time resumed on another number of devices.
 
-`python -m benchmarks.trainer_chaos [--size small|full]`: an undisturbed run on one device, then the same run killed by
-SIGKILL at 20 (small: 4) random moments and resumed on 4, 2, 8, 4 … forced devices of the CPU, to its end. Every second
-kill falls inside a save. State and log, without clock and hosts, must be those of the undisturbed run. The model has
-experts, Muon, clipping, accumulation and a running average.
+`python -m benchmarks.trainer_chaos [--size small|full] [--case CASE…]`: an undisturbed run on one device, then the same
+run killed by SIGKILL at 20 (small: 4) random moments and resumed on 4, 2, 8, 4 … forced devices of the CPU, to its end.
+Every second kill falls inside a save. State and log, without clock and hosts, must be those of the undisturbed run. A
+case is one of `benchmarks.trainer_strict`; those of `CASES` are run if none is named. All clip, accumulate and keep a
+running average.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.trainer_strict import CASES as ALL_CASES
 from benchmarks.trainer_strict import LENGTH, config_of
 from trainers.batches import Sequences
-from trainers.config import Config
 from trainers.log import read_log, untimed
 
+CASES: Final = {
+    "small": ("bfloat16+experts+muon",),
+    "full": ("float32+experts+muon", "bfloat16+experts+muon", "float32+dense+adamw", "bfloat16+dense+adamw"),
+}
 KILLS: Final = {"small": 4, "full": 20}
 DEVICES: Final = (4, 2, 8)
 UPDATES: Final = 120
@@ -55,12 +60,7 @@ class Random:
         return Sequences(rng.integers(0, 128, shape, dtype=np.int32), segments, positions, np.ones(shape, np.bool_))
 
 
-def config() -> Config:
-    """Return the configuration of the run."""
-    return replace(config_of("float32+experts+muon"), steps=UPDATES)
-
-
-def child(folder: str, devices: str, kill: str) -> None:
+def child(case: str, folder: str, devices: str, kill: str) -> None:
     """Train to the end, or die: after so many "seconds" from the first update on, or at a "point" of a save."""
     from trainers.mesh import make_mesh
     from trainers.train import train
@@ -80,7 +80,8 @@ def child(folder: str, devices: str, kill: str) -> None:
             die()
 
     mesh = make_mesh() if devices != "1" else None
-    run, loader = config(), Random(config().batch)
+    run = replace(config_of(case), steps=UPDATES)
+    loader = Random(run.batch)
     held_out = {"random": [loader.batch(10**6)]}
     done = train(
         loader, run, Path(folder), validation=held_out, validate_every=20, checkpoint_every=EVERY, mesh=mesh,
@@ -89,7 +90,7 @@ def child(folder: str, devices: str, kill: str) -> None:
     print(done.digest)
 
 
-def start(folder: Path, devices: int, kill: str) -> subprocess.CompletedProcess[str]:
+def start(case: str, folder: Path, devices: int, kill: str) -> subprocess.CompletedProcess[str]:
     """Run a child on so many devices."""
     flags = f"--xla_force_host_platform_device_count={devices}"
     settings = {
@@ -97,8 +98,9 @@ def start(folder: Path, devices: int, kill: str) -> subprocess.CompletedProcess[
         "JAX_PLATFORMS": "cpu",
         "JAX_COMPILATION_CACHE_DIR": str(folder.parent / "compiled"),
     }
+    settings |= {"NPROC": "2"}  # as in `benchmarks.trainer_strict`
     settings |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    command = [sys.executable, "-m", "benchmarks.trainer_chaos", "child", str(folder), str(devices), kill]
+    command = [sys.executable, "-m", "benchmarks.trainer_chaos", "child", case, str(folder), str(devices), kill]
     return subprocess.run(command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=False)
 
 
@@ -118,21 +120,24 @@ def told(folder: Path) -> list[list[dict[str, Any]]]:
     return [[untimed(line) for line in part] for part in (log.train, log.validation)]
 
 
-def measure(size: str) -> dict[str, Any]:
-    """Return what the killed run came to beside the undisturbed one."""
+def measure(case: str, kills: int) -> dict[str, Any]:
+    """Return what a run of `case` came to, killed so often, beside the undisturbed one."""
     with tempfile.TemporaryDirectory() as work:
         calm, killed = Path(work) / "calm", Path(work) / "killed"
-        first = start(calm, 1, "never")
+        first = start(case, calm, 1, "never")
         if first.returncode:
             raise RuntimeError(first.stderr)
         died = 0
-        for kill, devices in zip(moments(KILLS[size]), cycle(DEVICES), strict=False):
-            ended = start(killed, devices, kill)
+        for kill, devices in zip(moments(kills), cycle(DEVICES), strict=False):
+            ended = start(case, killed, devices, kill)
             died += ended.returncode == -signal.SIGKILL
             if ended.returncode not in (0, -signal.SIGKILL):
                 raise RuntimeError(ended.stderr)
-            print(f"{devices} devices, {kill}: {ended.returncode}, {len(read_log(killed).train)} steps", flush=True)
-        last = start(killed, next(islice(cycle(DEVICES), KILLS[size], None)), "never")
+            print(
+                f"{case}, {devices} devices, {kill}: {ended.returncode}, {len(read_log(killed).train)} steps",
+                flush=True,
+            )
+        last = start(case, killed, next(islice(cycle(DEVICES), kills, None)), "never")
         log = read_log(killed)
         return {
             "died": died,
@@ -146,28 +151,34 @@ def measure(size: str) -> dict[str, Any]:
 
 def main() -> int:
     """Print the last line; return 1 when a check fails."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", choices=KILLS, default="small")
-    size = parser.parse_args().size
+    parser.add_argument("--case", choices=ALL_CASES, action="append", help="a case, may be repeated")
+    options = parser.parse_args()
+    cases, kills = tuple(options.case or CASES[options.size]), KILLS[options.size]
     begun = time.perf_counter()
-    found = measure(size)
+    found = {case: measure(case, kills) for case in cases}
+    died, repeated, disagreed = (
+        sum(each[what] for each in found.values()) for what in ("died", "repeated", "disagreed")
+    )
+    states, logs = ([case for case, each in found.items() if each[what]] for what in ("state", "log"))
     checks = {
-        "kills": [found["died"], f"= {KILLS[size]}", found["died"] == KILLS[size]],
-        "state equal to that of the undisturbed run": [found["state"], "yes", found["state"]],
-        "log equal to that of the undisturbed run": [found["log"], "yes", found["log"]],
-        "steps made again with another loss": [found["disagreed"], "0", found["disagreed"] == 0],
+        f"kills of {', '.join(cases)}": [died, f"= {kills * len(cases)}", died == kills * len(cases)],
+        "states equal to those of undisturbed runs": [len(states), f"= {len(cases)}", len(states) == len(cases)],
+        "logs equal to those of undisturbed runs": [len(logs), f"= {len(cases)}", len(logs) == len(cases)],
+        "steps made again with another loss": [disagreed, "0", disagreed == 0],
     }
     line = {
         "name": "trainer_chaos",
         "unit": "steps made again",
-        "ours": found["repeated"],
+        "ours": repeated,
         "peers": {},
         "ratio": None,
         "checks": checks,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("jax", "tensorstore")}},
     }
-    print(f"{time.perf_counter() - begun:.0f} s {found['error']}")
-    print(json.dumps(line))
+    print(f"{time.perf_counter() - begun:.0f} s {''.join(each['error'] for each in found.values())}")
+    print(json.dumps(line, ensure_ascii=False))
     return 0 if all(check[2] for check in checks.values()) else 1
 
 

@@ -251,6 +251,7 @@ def recipe(
     batch: int | None = None,
     steps: int | None = None,
     seed: int = 0,
+    matrices: Rule = "adamw",
 ) -> Config:
     """Return the configuration that follows from the model's `width` and the `tokens` that it sees.
 
@@ -274,9 +275,10 @@ def recipe(
     at 0.001 (one seed). Smaller models want more: with 512 words and 20 tokens a parameter width 16 lost 4.32 at 0.003,
     3.97 at 0.012, 3.93 at 0.024, 3.92 at 0.048, width 48 lost 3.05 at 0.003, 3.00 at 0.006, 3.03 at 0.012, and width 64
     (8 tokens) 2.80 at 0.003, 2.82 at 0.006; the law's exponent joins them. The rate is rounded to three digits, so that
-    a mathematical library that differs in the last bit gives the same configuration. What is no matter of size is left
-    at its default and changed with `dataclasses.replace`: bfloat16, strict sums, Muon, a running average, experts, the
-    shape of the schedule.
+    a mathematical library that differs in the last bit gives the same configuration. `matrices="muon"` keeps it: Muon's
+    update has the root mean square of AdamW's (`OptimizerConfig`). What else is no matter of size is left at its
+    default and changed with `dataclasses.replace`: bfloat16, strict sums, a running average, experts, the shape of the
+    schedule.
 
     Raises:
         ConfigurationError: `width` is neither a positive multiple of 64 nor, below, of 8; or `tokens` are fewer than
@@ -301,7 +303,8 @@ def recipe(
     _require(steps >= 1, f"{tokens} tokens are fewer than one batch of {rows} × {length}")
     most = LARGEST_RATE * max(1.0, PARAMETERS_64 / model.matrix_parameters) ** 0.713
     rate = min(most, 1.79 * model.matrix_parameters**-0.713 * tokens**0.307)
-    optimizer = OptimizerConfig(learning_rate=float(f"{rate:.2e}"), warmup=steps // 20, decay=steps // 5)
+    rate = float(f"{rate:.2e}")
+    optimizer = OptimizerConfig(rate, warmup=steps // 20, decay=steps // 5, matrices=matrices)
     return Config(model=model, optimizer=optimizer, steps=steps, batch=rows, length=length, seed=seed)
 
 

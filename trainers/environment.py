@@ -41,9 +41,18 @@ def environment(devices: int = 1) -> dict[str, str]:
 
 
 def _threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return the number of threads that XLA computes with on a CPU: NPROC if that is set, else the process's cores.
+
+    XLA has at least one for each device, and makes other code for one thread than for several, so one core with one
+    device (1) is told apart from one core with several (2).
+    """
+    given = os.environ.get("NPROC", "")
+    cores = int(given) if given.isdecimal() else _cores()
+    return cores if cores > 1 else min(2, jax.local_device_count())
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _instructions() -> list[str]:

@@ -26,6 +26,9 @@ def add_declare(command: argparse.ArgumentParser) -> None:
     command.add_argument("--width", type=int, default=64, metavar="W", help="width, as for curate train (default: 64)")
     command.add_argument("--experts", metavar="E,K", help="as for curate train")
     command.add_argument("--qk-norm", choices=["head"], help="as for curate train")
+    command.add_argument(
+        "--matrices", choices=["adamw", "muon"], default="adamw", help="as for curate train (default: adamw)"
+    )
     command.add_argument("--strict", type=int, metavar="SHARDS", help="as for curate train")
     command.add_argument(
         "--compute", choices=["float32", "bfloat16"], default="float32", help="as for curate train (default: float32)"

@@ -42,6 +42,7 @@ def add_train(command: argparse.ArgumentParser) -> None:
     number("--width", type=int, default=64, metavar="W", help="width of the model (default: 64)")
     number("--experts", metavar="E,K", help="E experts instead of one feed-forward, of which each token goes to K")
     number("--qk-norm", choices=["head"], help="normalise queries and keys within each head")
+    number("--matrices", choices=["adamw", "muon"], default="adamw", help="how matrices are updated (default: adamw)")
     number("--held-out", type=positive, default=64, metavar="N", help="held-out sequences per source (default: 64)")
     number(
         "--validate-every", type=positive, default=100, metavar="N", help="updates between validations (default: 100)"
@@ -148,8 +149,8 @@ def config_of(plan: Plan, options: argparse.Namespace) -> Config:
     steps = min(plan.updates, options.steps or plan.updates)
     length = plan.sequences.length
     tokens = plan.update(steps - 1).stop * plan.batch * length
-    facts = {"vocabulary": plan.vocabulary, "length": length, "batch": plan.batch, "steps": steps}
-    config = recipe(options.width, tokens, **facts)
+    facts: dict[str, int] = {"vocabulary": plan.vocabulary, "length": length, "batch": plan.batch, "steps": steps}
+    config = recipe(options.width, tokens, **facts, matrices=options.matrices)
     if options.experts is not None:
         config = replace(config, model=with_experts(config.model, *_count_and_chosen(options.experts)))
     if options.qk_norm is not None:

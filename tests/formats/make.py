@@ -1,5 +1,7 @@
 """Freeze a small store with everything in it, as today's code writes it: `python -m tests.formats.make NUMBER`.
 
+`python -m tests.formats.make checkpoint NUMBER` freezes a training run alone: checkpoints have numbers of their own.
+
 Run it once, when a format gets a new number and before anything else changes; what it wrote is never made again, so
 that `test_formats.py` opens what was really written then.
 """
@@ -11,6 +13,7 @@ import shutil
 import sys
 import tarfile
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from curate import Outputs, deduplicate, hold_out, read_jsonl, read_warc, tokenize, train_tokenizer
@@ -18,7 +21,8 @@ from curate.accounting.quarantine import Verdict, write_quarantine
 from curate.run import Result, run
 from curate.store import Store
 from mixtures import Chunks, Loader, Mixture, Phase, Plan
-from trainers.config import Config, ModelConfig, OptimizerConfig
+from tests.trainers.synthetic import MODEL, SHAPE, MarkovLoader
+from trainers.config import Config, ExpertsConfig, ModelConfig, OptimizerConfig
 from trainers.train import train
 from transforms import ExtractText, GopherQuality, MaskPII, MinHash, NormalizeText
 
@@ -68,10 +72,30 @@ def make(archive: Path) -> None:
         train(Loader(plan, result.caches["training"].open()), config(plan), trained, keep=1)
         for folder in (place / "runs", place / "spool"):
             shutil.rmtree(folder, ignore_errors=True)
-        log = trained / "log.jsonl"
-        log.write_text(re.sub(r'"host": "[^"]*"', '"host": ""', log.read_text("utf-8")), "utf-8")
+        _without_host(trained)
         for folder in (trained, place):
             file.add(folder, folder.name, filter=_nobody)
+
+
+def make_checkpoint(archive: Path) -> None:
+    """Write a run with experts, Muon and an average, two updates long, to `archive`.
+
+    Raises:
+        FileExistsError: there is one already; frozen runs are not made again.
+    """
+    model = replace(MODEL, layers=1, experts=ExpertsConfig(4, 2))
+    optimizer = OptimizerConfig(0.02, warmup=1, matrices="muon")
+    run = Config(model, optimizer, steps=2, batch=SHAPE[0], length=SHAPE[1], ema=0.5)
+    with tempfile.TemporaryDirectory() as work, tarfile.open(archive, "x:xz") as file:
+        trained = Path(work) / "run"
+        train(MarkovLoader(), run, trained, keep=1)
+        _without_host(trained)
+        file.add(trained, trained.name, filter=_nobody)
+
+
+def _without_host(trained: Path) -> None:
+    log = trained / "log.jsonl"
+    log.write_text(re.sub(r'"host": "[^"]*"', '"host": ""', log.read_text("utf-8")), "utf-8")
 
 
 def _nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -88,4 +112,7 @@ def _quarantine(store: Store, first: Result) -> None:
 
 
 if __name__ == "__main__":
-    make(FOLDER / f"{sys.argv[1]}.tar.xz")
+    if sys.argv[1] == "checkpoint":
+        make_checkpoint(FOLDER / f"checkpoint-{sys.argv[2]}.tar.xz")
+    else:
+        make(FOLDER / f"{sys.argv[1]}.tar.xz")

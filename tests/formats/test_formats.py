@@ -23,14 +23,25 @@ from curate.upkeep.trace import trace_token
 from curate.upkeep.verify import verify
 from mixtures import Loader, Plan, explain, locate
 from mixtures.batch_digest import batch_digest
-from trainers.checkpoint import CheckpointError, Checkpoints
+from trainers.checkpoint import FORMAT, CheckpointError, Checkpoints
+from trainers.config import unflat
 from trainers.log import read_log
+from trainers.saved import open_model
+from trainers.state import digest, restore
 from transforms.tokens import Tokenizer
 from viewers import write_report
 
 FOLDER = Path(__file__).parent
 FROZEN = {"1": "70713f86ffce0f5f137b37251b626600d72a1307082bed7b111c0ff02d2de291"}
 """Number → digest of the archive."""
+
+CHECKPOINTS = {
+    "2": (
+        "646d2c12fe0ce5a5c3e7bde56628c20e1d0cbc9ffef554fafd7ab666e685bfbb",
+        "0427622150d78915ca8d09098f9fe0a4de6789ff5687661e900b30309e18ce8c",
+    )
+}
+"""Number of the format → digest of the archive, and of the state that was read from it when it was frozen."""
 
 RESULT = {
     "1": {
@@ -148,6 +159,26 @@ def test_frozen_checkpoint_of_the_first_format_is_refused_with_what_to_do_and_it
     log = read_log(frozen[1] / "run")
     assert [line["step"] for line in log.train] == [0, 1, 2, 3]
     assert log.checkpoints[-1]["state"] == expected["state"]
+
+
+@pytest.mark.parametrize("number", sorted(CHECKPOINTS))
+def test_frozen_checkpoint_is_read_and_its_state_restored(number: str, tmp_path: Path) -> None:
+    archive, state = FOLDER / f"checkpoint-{number}.tar.xz", CHECKPOINTS[number][1]
+    assert digest_file(archive) == CHECKPOINTS[number][0], "a frozen checkpoint was changed"
+    with tarfile.open(archive) as file:
+        file.extractall(tmp_path, filter="data")
+    stored = Checkpoints(tmp_path / "run").load(2)
+    assert stored.state == state
+    assert digest(restore(unflat(stored.config), stored.arrays)) == state
+    saved = open_model(tmp_path / "run", weights="average")
+    assert (saved.step, saved.plan, saved.bias.shape) == (2, "markov 0 0.1 5", (1, 4))
+
+
+def test_every_format_of_checkpoints_that_can_be_read_is_frozen() -> None:
+    oldest = FORMAT.number - len(FORMAT.steps)
+    assert {str(number) for number in range(oldest, FORMAT.number + 1)} <= set(CHECKPOINTS), (
+        "checkpoints have a new number: freeze one with python -m tests.formats.make checkpoint NUMBER"
+    )
 
 
 def test_frozen_store_has_its_report(

@@ -26,6 +26,8 @@ def test_recipe_of_the_demo_is_pinned():
     assert (config.steps, config.batch, config.length) == (292, 4, 256)
     assert (config.model.layers, config.model.heads, config.model.kv_heads, config.model.hidden) == (3, 2, 1, 192)
     assert (config.optimizer.learning_rate, config.optimizer.warmup, config.optimizer.decay) == (0.003, 14, 58)
+    muon = recipe(64, 300_000, vocabulary=4096, matrices="muon")
+    assert differences(flat(config), flat(muon)) == ["optimizer.matrices: stored adamw, given muon"]
 
 
 def test_recipe_of_a_large_model_follows_the_law():

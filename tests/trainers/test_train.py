@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from curate.configuration import ConfigurationError
 from tests.trainers.synthetic import MODEL, MarkovLoader, held_out, sequences, tiny
 from tests.trainers.training import STRICT, run
 from trainers.checkpoint import CheckpointError, Checkpoints
+from trainers.environment import environment
 from trainers.log import read_log, untimed
 from trainers.state import arrays, digest, init_state, restore
 from trainers.step import on_host
@@ -130,6 +132,15 @@ def test_strict_run_is_not_resumed_in_another_environment(tmp_path, monkeypatch)
     monkeypatch.setattr("trainers.environment._threads", lambda: 999)
     with pytest.raises(CheckpointError, match=r"strict run.*threads: stored .*, given 999.*branch from it"):
         run(tmp_path, config=STRICT)
+
+
+@pytest.mark.parametrize(("cores", "devices", "threads"), [("1", 1, "1"), ("1", 8, "2"), ("4", 8, "4")])
+def test_fingerprint_tells_one_thread_from_the_several_that_devices_bring_to_one_core(
+    cores, devices, threads, monkeypatch
+):
+    monkeypatch.setenv("NPROC", cores)
+    monkeypatch.setattr(jax, "local_device_count", lambda: devices)
+    assert environment()["threads"] == threads
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
