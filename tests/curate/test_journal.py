@@ -53,6 +53,15 @@ def test_journal_beats_while_nothing_happens(tmp_path: Path, monkeypatch: pytest
     assert len(of_kind(Store(tmp_path), "alive")) == beats
 
 
+def test_runs_are_in_the_order_in_which_they_began_however_soon_one_follows_the_other(tmp_path: Path) -> None:
+    store, begun = Store(tmp_path), []
+    for _ in range(8):
+        journal = Journal(store)
+        journal.close()
+        begun.append(journal.run)
+    assert runs_in(store) == begun
+
+
 class Full:
     """A file on a disk that is full for a while, and takes half of what it is given."""
 
