@@ -33,11 +33,12 @@ from benchmarks.dedup_corpora import passages, thinned
 from benchmarks.timed_runner import TimedRunner
 from curate.datasets import Dataset, open_dataset
 from curate.readers.reader import Column
+from curate.recipes.compiling import compile_stages
+from curate.recipes.duplicates import deduplicate
 from curate.recipes.graph import Dataset as Described
-from curate.recipes.graph import deduplicate, read_parquet
+from curate.recipes.reading import read_parquet
 from curate.recipes.recipe import Outputs
 from curate.recipes.semantic import deduplicate_semantic
-from curate.recipes.stages import compile_stages
 from curate.running.engine import Engine, fingerprint_inputs, run_stages
 from curate.running.journal import Journal
 from curate.running.warm import warm

@@ -25,7 +25,7 @@ from typing import Final
 
 from benchmarks.engine_stream import Nothing, texts, write_input
 from curate import Outputs, deduplicate, hold_out, read_parquet, tokenize
-from curate.recipes.stages import compile_stages
+from curate.recipes.compiling import compile_stages
 from curate.running.engine import Engine, fingerprint_inputs, run_stages
 from curate.running.jobs import Item, Job, resources_of
 from curate.running.journal import Journal

@@ -32,25 +32,22 @@ if TYPE_CHECKING:
     from curate.readers.reader import Column
     from curate.recipes.cells import Cells, TrainedTokenizer, tokenize, train_tokenizer
     from curate.recipes.datasheet import Datasheet
-    from curate.recipes.graph import (
-        Dataset,
-        decontaminate,
-        deduplicate,
-        hold_out,
-        read_files,
-        read_jsonl,
-        read_parquet,
-        read_warc,
-    )
+    from curate.recipes.duplicates import deduplicate
+    from curate.recipes.evaluation import decontaminate, hold_out
+    from curate.recipes.graph import Dataset
     from curate.recipes.reading import (
         read_code,
         read_csv,
         read_epub,
+        read_files,
         read_html,
+        read_jsonl,
         read_mediawiki,
+        read_parquet,
         read_pdf,
         read_tar,
         read_text,
+        read_warc,
         read_wat,
         read_wet,
     )

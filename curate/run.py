@@ -26,9 +26,10 @@ from curate.products import Caches, ModelFiles, open_product
 from curate.provenance import provenance
 from curate.readers.chunks import CHUNK_ROWS
 from curate.receipts import MANIFEST, FileEntry, committed_folders, read_manifest
+from curate.recipes.compiling import compile_stages
 from curate.recipes.models import models_in
 from curate.recipes.recipe import Artifact, Outputs
-from curate.recipes.stages import Stage, Stages, compile_stages, readers_of, transforms_of
+from curate.recipes.stages import Stage, Stages, readers_of, transforms_of
 from curate.running.engine import Engine, Made, fingerprint_inputs, run_stages
 from curate.running.journal import Journal, agreement
 from curate.running.progress import say

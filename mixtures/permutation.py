@@ -154,11 +154,6 @@ def permute(indices: Indices, epochs: Indices, which: Indices, sizes: Indices, k
     return _permute(indices, epochs, which, sizes, keys)
 
 
-def unpermute(indices: Indices, epochs: Indices, which: Indices, sizes: Indices, keys: Keys) -> Indices:
-    """Return the inverse of `permute`: at which position of its pass each sequence stands."""
-    return _unpermute(indices, epochs, which, sizes, keys)
-
-
 @dataclass(frozen=True, slots=True)
 class Permutation:
     """The order of a component's `size` sequences in pass `epoch`.

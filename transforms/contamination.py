@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
@@ -33,6 +32,18 @@ import pyarrow as pa
 
 from transforms.benchmark_items import Benchmark, BenchmarkError, Item
 from transforms.contamination_common import NO_PHRASES, Phrases, read_phrases
+from transforms.contamination_findings import (
+    LEAK,
+    QUOTATION,
+    SHOWN,
+    VARIANT,
+    VERDICTS,
+    Finding,
+    gravity,
+    joined,
+    merged_places,
+    ranges,
+)
 from transforms.contamination_index import (
     Index,
     Protection,
@@ -42,6 +53,7 @@ from transforms.contamination_index import (
     protection_of,
     unprotectable,
 )
+from transforms.contamination_places import CodePoints, without_places
 from transforms.contamination_scan import Match, find_matches
 from transforms.contamination_units import PARTS, PASSAGE
 from transforms.duplicates import text_digests
@@ -51,7 +63,6 @@ from transforms.models import Model, Unfitted
 from transforms.not_trained import NOT_TRAINED, not_trained
 from transforms.outcome import Outcome, canonical_json, kept, require
 from transforms.schema import set_columns, with_columns
-from transforms.unicode_tables import CLASS, COMPLEX, IDEOGRAPH, LETTER, NUMBER, PUNCTUATION
 
 __all__ = [
     "CONTAMINATION",
@@ -68,55 +79,13 @@ __all__ = [
 CONTAMINATION: Final = pa.field("contamination", pa.large_string())
 """What `Decontaminate(…, action="tag")` writes: the evidence as canonical JSON, null where nothing is found."""
 
-LEAK: Final = "leak"
-VARIANT: Final = "variant"
-QUOTATION: Final = "quotation"
-VERDICTS: Final = (LEAK, VARIANT, QUOTATION)
-"""From the gravest on."""
 NEARLY: Final = "near miss"
 """What a document is that stays without a verdict because an item is not covered far enough."""
 ACTIONS: Final = ("drop", "cut", "tag", "mask")
 MEASURE: Final = "coverage of the item"
 
-SHOWN: Final = 5
-"""Findings that evidence has at most; the rest is counted."""
-BLOCK: Final = 4096
 NEAR: Final = Fraction(19, 20)
 """Share of the threshold from which on a document that stays is a near miss."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """An item found in a document: `verdict` is one of `VERDICTS`, or "" for a near miss.
-
-    Of the weight `of` of the words of its `part`, `covered` is there; `spans` are code points of the document.
-    """
-
-    verdict: str
-    benchmark: str
-    item: int
-    part: str
-    covered: int
-    of: int
-    whole: bool
-    longest: int
-    numbers: int
-    names: int
-    missing: int
-    spans: tuple[tuple[int, int], ...]
-
-    def described(self) -> dict[str, Any]:
-        """Return the finding as it stands in evidence."""
-        return {
-            "verdict": self.verdict or "near",
-            "benchmark": self.benchmark,
-            "item": self.item,
-            "part": self.part,
-            "coverage": [self.covered, self.of],
-            "longest_run": self.longest,
-            "changed": {"numbers": self.numbers, "names": self.names, "words": self.missing},
-            "spans": [list(span) for span in self.spans[:SHOWN]],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +226,9 @@ class Decontaminate:
             acted = [finding for finding in mine if finding.verdict in self.verdicts]
             if not acted:
                 near.append({"id": identity, **self._row(mine)})
-            elif self.action == "cut" and (left := _without(batch.column("text")[row].as_py(), acted))[1]:
+            elif (
+                self.action == "cut" and (left := without_places(batch.column("text")[row].as_py(), _places(acted)))[1]
+            ):
                 changed[row] = left[0]
                 edits.append({"id": identity, **self._edit(acted, left[1])})
             else:
@@ -278,7 +249,7 @@ class Decontaminate:
         for row, mine in found.items():
             if acted := [finding for finding in mine if finding.verdict in self.verdicts]:
                 text = batch.column("text").slice(row, 1)
-                masks[row] = not_trained(_merged(acted), text_digests(text)[0].as_py())
+                masks[row] = not_trained(merged_places(acted), text_digests(text)[0].as_py())
         return {NOT_TRAINED: pa.array(masks, NOT_TRAINED.type)}
 
     def found_items(self, findings: Iterable[Finding]) -> dict[str, dict[str, list[int]]]:
@@ -288,7 +259,7 @@ class Decontaminate:
         """
         titles = [benchmark.title for benchmark in self._named]
         gravest: dict[tuple[str, int], str] = {}
-        for finding in sorted((f for f in findings if f.verdict), key=_gravity):
+        for finding in sorted((f for f in findings if f.verdict), key=gravity):
             for benchmark, number in self.index().equal_items(titles.index(finding.benchmark), finding.item):
                 gravest.setdefault((titles[benchmark], number), finding.verdict)
         found: dict[str, dict[str, list[int]]] = {}
@@ -315,8 +286,8 @@ class Decontaminate:
             finding = self._judge(index, match, places)
             if finding is not None:
                 key = (finding.benchmark, finding.item, finding.part)
-                best[key] = _joined(best[key], finding) if key in best else finding
-        return sorted(best.values(), key=_gravity)
+                best[key] = joined(best[key], finding) if key in best else finding
+        return sorted(best.values(), key=gravity)
 
     def _judge(self, index: Index, match: Match, places: CodePoints) -> Finding | None:
         part = int(index.units.part[match.unit])
@@ -365,96 +336,8 @@ class Decontaminate:
         }
 
 
-def _gravity(finding: Finding) -> tuple[Any, ...]:
-    grade = VERDICTS.index(finding.verdict) if finding.verdict else len(VERDICTS)
-    return (grade, -Fraction(finding.covered, finding.of), -finding.of, finding.benchmark, finding.item, finding.part)
-
-
-def _joined(first: Finding, second: Finding) -> Finding:
-    """Return the graver of two findings of one part of an item, with the places of both if both have a verdict."""
-    better, other = sorted((first, second), key=_gravity)
-    spans = tuple(sorted({*better.spans, *(other.spans if other.verdict else ())}))
-    return Finding(
-        better.verdict, better.benchmark, better.item, better.part, better.covered, better.of, better.whole,
-        better.longest, better.numbers, better.names, better.missing, spans,
-    )  # fmt: skip
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Return ascending numbers as "0-3,7": first and last of each run."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
-
-
-def numbers_in(text: str) -> list[int]:
-    """Return the numbers that `ranges` wrote."""
-    pairs = [part.partition("-") for part in text.split(",") if part]
-    return [number for first, _, last in pairs for number in range(int(first), int(last or first) + 1)]
-
-
-def _merged(findings: list[Finding]) -> list[list[int]]:
-    """Return the places of findings, ascending and apart."""
-    merged: list[list[int]] = []
-    for start, end in sorted({span for finding in findings for span in finding.spans}):
-        if merged and start <= merged[-1][1]:
-            merged[-1][1] = max(merged[-1][1], end)
-        else:
-            merged.append([start, end])
-    return merged
-
-
-class CodePoints:
-    """Counts the code points before a byte position of a text, which is looked through when first asked."""
-
-    def __init__(self, text: bytes | pa.Buffer) -> None:
-        """Count in `text`, UTF-8."""
-        self._data = np.frombuffer(text, np.uint8)
-
-    def before(self, position: int) -> int:
-        """Return how many code points begin before `position`."""
-        block = position // BLOCK
-        return int(self._blocks[block]) + int(self._begins[block * BLOCK : position].sum())
-
-    @cached_property
-    def _begins(self) -> np.typing.NDArray[np.bool_]:
-        return np.asarray((self._data & 0xC0) != 0x80)
-
-    @cached_property
-    def _blocks(self) -> np.typing.NDArray[np.int64]:
-        """Return for each block of `BLOCK` bytes how many code points begin before it."""
-        firsts = np.arange(0, len(self._data), BLOCK)
-        if not len(firsts):
-            return np.zeros(1, np.int64)
-        sums = np.add.reduceat(self._begins, firsts, dtype=np.int64)
-        return np.concatenate([[0], np.cumsum(sums)]).astype(np.int64)
-
-
-def _without(text: str, findings: list[Finding]) -> tuple[str, int]:
-    """Return `text` without the spans of `findings` and the punctuation at their ends, and the code points cut.
-
-    0 code points: nothing that could be read would be left.
-    """
-    classes = CLASS[np.frombuffer(text.encode("utf-32-le"), np.uint32)]
-    goes = np.zeros(len(text), np.bool_)
-    for start, end in {span for finding in findings for span in finding.spans}:
-        while start > 0 and classes[start - 1] == PUNCTUATION:
-            start -= 1
-        while end < len(text) and classes[end] == PUNCTUATION:
-            end += 1
-        goes[start:end] = True
-    if not np.isin(classes[~goes], (LETTER, NUMBER, IDEOGRAPH, COMPLEX)).any():
-        return "", 0
-    pieces, position = [], 0
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], goes.view(np.int8), [0]])))
-    for start, end in edges.reshape(-1, 2).tolist():
-        pieces.append(text[position:start])
-        position = end
-    return "".join([*pieces, text[position:]]), int(goes.sum())
+def _places(findings: Sequence[Finding]) -> Iterable[tuple[int, int]]:
+    return (span for finding in findings for span in finding.spans)
 
 
 def _with_texts(batch: pa.RecordBatch, changed: Mapping[int, str]) -> pa.RecordBatch:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from transforms.contamination import Decontaminate, Finding
+from transforms.contamination import Decontaminate
 from transforms.contamination_common import LEAST, SHARE, Phrases
+from transforms.contamination_findings import Finding
 from transforms.contamination_index import Index
 from transforms.contamination_scan import find_seeds
 from transforms.contamination_words import Hashes, Integers

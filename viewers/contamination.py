@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from transforms.contamination import NEARLY, VERDICTS
+from transforms.contamination import NEARLY
+from transforms.contamination_findings import VERDICTS
 from viewers.configured import configured
 from viewers.flows import flow_of
 from viewers.loading import Report, StageView

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from curate.accounting.measures import Integers
 from curate.accounting.statistics import Statistics, add
-from transforms.contamination import VERDICTS, Decontaminate, numbers_in
+from transforms.contamination import Decontaminate
+from transforms.contamination_findings import VERDICTS, numbers_in
 
 
 def count_items(step: Statistics, sources: pa.Array, rows: pa.RecordBatch, places: Integers) -> None:

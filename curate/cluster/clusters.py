@@ -149,6 +149,7 @@ def _init(ray: types.ModuleType, **options: Any) -> None:
     logging.getLogger("ray._private.authentication.authentication_token_setup").setLevel(logging.ERROR)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reads these only from the environment
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "120")  # a busy machine needs more than Ray's 30
     ray.init(log_to_driver=False, logging_level="error", configure_logging=False, **options)
 
 

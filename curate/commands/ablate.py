@@ -18,8 +18,8 @@ from curate.commands.store_options import store_of
 from curate.commands.tokens import opened
 from curate.configuration import ConfigurationError
 from curate.recipes.ablation import Part, cells_without, parts_of, training_cells
+from curate.recipes.compiling import compile_stages
 from curate.recipes.recipe import Outputs
-from curate.recipes.stages import compile_stages
 from mixtures import Mixture
 
 WHOLE = "the whole recipe"

@@ -115,8 +115,8 @@ def trace_command(store: Store, folder: str, options: argparse.Namespace) -> int
 
 
 def _replay(trace: Any, options: argparse.Namespace) -> int:
+    from curate.recipes.compiling import compile_stages
     from curate.recipes.recipe import load_recipe, parse_pairs
-    from curate.recipes.stages import compile_stages
     from curate.upkeep.trace import replay
 
     loaded, _ = load_recipe(options.replay)

@@ -22,16 +22,8 @@ import pyarrow.compute as pc
 
 from curate.contamination.texts import Portion
 from curate.datasets import Dataset
-from transforms.contamination import (
-    CONTAMINATION,
-    LEAK,
-    VARIANT,
-    VERDICTS,
-    Decontaminate,
-    Finding,
-    Protection,
-    numbers_in,
-)
+from transforms.contamination import CONTAMINATION, Decontaminate, Protection
+from transforms.contamination_findings import LEAK, VARIANT, VERDICTS, Finding, numbers_in
 
 DIRTY: Final = (LEAK, VARIANT)
 CLEAN: Final = "clean"

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from curate.accounting.accountant import Step
 from curate.deduplication.plan import VERDICTS, Plan, cursor_of, not_empty
 from curate.deduplication.shown import Shown
-from curate.recipes.stages import DUPLICATE, fit_to
+from curate.recipes.schemas import DUPLICATE, fit_to
 from curate.regroup import Regrouped
 from curate.running.documents import DocumentJob, ShardUnit
 from curate.running.jobs import Item, Resources

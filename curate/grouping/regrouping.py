@@ -15,7 +15,7 @@ from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits, partition_of
 from curate.parts import BATCH_BYTES
 from curate.readers.chunks import Chunk
-from curate.recipes.stages import fit_to
+from curate.recipes.schemas import fit_to
 from curate.regroup import Exchange, Regrouped, memory_of
 from curate.running.documents import read_shard
 from curate.running.jobs import Item, Resources, publish_files

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from curate.holdout.plan import HELD
 from curate.parts import checked_file
-from curate.recipes.stages import fit_to
+from curate.recipes.schemas import fit_to
 from curate.store import Store
 from transforms.duplicates import text_digests
 from transforms.exact_numbers import decimal_text

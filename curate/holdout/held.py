@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from curate.deduplication.plan import SHARD_BITS, shards_of
 from curate.holdout.plan import HELD, Plan, Refs
-from curate.recipes.stages import fit_to
+from curate.recipes.schemas import fit_to
 from curate.regroup import Collector, Exchange, Regrouped
 from curate.running.documents import read_shard
 from curate.running.jobs import Item, Resources, Spooled, publish_files

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from curate.accounting.accountant import ConservationError, Step
 from curate.joining.plan import ID_FIELD, PLACE, SHARD_BITS, Plan
-from curate.recipes.stages import fit_to
+from curate.recipes.schemas import fit_to
 from curate.regroup import Regrouped
 from curate.running.documents import DocumentJob, ShardUnit
 from curate.running.jobs import Item, Resources

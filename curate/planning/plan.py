@@ -21,9 +21,10 @@ from curate.keys import Keys, reading_name
 from curate.planning.costs import Costs, Figures, costs_of, kind_of
 from curate.planning.staleness import reasons
 from curate.receipts import finished, read_receipt
+from curate.recipes.compiling import compile_stages
 from curate.recipes.graph import Deduplicate
 from curate.recipes.recipe import Outputs
-from curate.recipes.stages import DocumentStage, Stage, Stages, WideStage, compile_stages, readers_of
+from curate.recipes.stages import DocumentStage, Stage, Stages, WideStage, readers_of
 from curate.run import parse_sample
 from curate.running.engine import Made, datasets_of, find_made
 from curate.running.progress import clock

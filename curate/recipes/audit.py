@@ -24,7 +24,9 @@ import pyarrow.parquet as pq
 from curate.configuration import ConfigurationError
 from curate.readers.reader import Column
 from curate.recipes.datasheet import Datasheet
-from curate.recipes.graph import Dataset, deduplicate, read_parquet
+from curate.recipes.duplicates import deduplicate
+from curate.recipes.graph import Dataset
+from curate.recipes.reading import read_parquet
 from curate.recipes.recipe import Outputs
 from transforms.contamination import Benchmark, Decontaminate
 from transforms.gopher_rules import GopherQuality, GopherRepetition

@@ -1,4 +1,4 @@
-"""Datasets read from files, for recipes: one function for each format beside those of `curate.recipes.graph`.
+"""Datasets read from files, for recipes: one function for each format.
 
 All take the same further arguments, `ReadOptions`. Building a dataset reads nothing.
 """
@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from curate.configuration import ConfigurationError
-from curate.readers.forms import CodeForm, CsvForm, FileForm, Form, HtmlForm, TarForm, TextForm, WatForm, WikiForm
+from curate.readers.forms import (
+    PAGES,
+    CodeForm,
+    CsvForm,
+    FileForm,
+    Form,
+    HtmlForm,
+    TarForm,
+    TextForm,
+    WarcForm,
+    WatForm,
+    WikiForm,
+)
 from curate.readers.reader import FURTHER, Column, Reader, declared_columns, source_root
 from curate.recipes.graph import Dataset, Read
 from curate.store import Store
@@ -23,11 +35,19 @@ Columns = Mapping[str, str | Column] | None
 class ReadOptions(TypedDict, total=False):
     """What every reader takes.
 
-    licence: SPDX id asserted for the whole source. excerpts: False forbids showing its texts in samples and pages.
-    on_clash: "error", or "place" to tell apart different records that share a key. max_record_bytes: longer records are
-    dropped as "record too large". max_damaged: largest share of the source's bytes that may lie in gaps. listing: file
-    that pins the files (`curate list`). unit_bytes: files larger than this are read in several units at once where the
-    format allows.
+    Attributes:
+        licence: SPDX id asserted for the whole source; unless given, none is.
+        excerpts: False forbids showing this source's texts in samples and pages.
+        on_clash: "error", or "place" to tell apart different records that share a key or a WARC-Record-ID.
+        max_record_bytes: longer records, files, payloads when they are decoded, or rows by their strings and binary
+            values, are dropped as "record too large". What a task needs of memory follows from it
+            (`DocumentJob.resources`).
+        max_damaged: largest share of the source's bytes or rows that may lie in gaps, 0.5 unless given; more stops the
+            run.
+        listing: file that pins the files by size and checksum, as `curate list` writes it: nothing is hashed before the
+            run, and a file that is not the listed one is an error.
+        unit_bytes: files larger than this are read in several units at once where the format allows: Parquet by row
+            groups, plain lines by lines, archives record by record. How records are called does not depend on it.
     """
 
     licence: str | None
@@ -57,6 +77,77 @@ def reading(
         given["listing"] = Path(listing)
     reader = Reader(kind, source_root(root), pattern, source, columns, tuple(ignore), form=form, **given)
     return Dataset(Read(reader), f"read {source}")
+
+
+def read_warc(
+    root: Root,
+    pattern: str = "**/*.warc.gz",
+    *,
+    source: str,
+    statuses: Sequence[int] | None = (200,),
+    revisits: str = "count",
+    **options: Unpack[ReadOptions],
+) -> Dataset:
+    """Read web archives (WARC, ARC; plain, .gz, .lz4, .zst): a record a response, not yet text (apply `ExtractText`).
+
+    Ids come from WARC-Record-ID; of ARC, which has none, from the place. Damage, other record types and other statuses
+    than 200 are recorded, none is silent.
+
+    Args:
+        root: folder of the source, a URL, or a `Store` with options; paths below it name its files.
+        pattern: which files, as `pathlib.Path.glob` understands it.
+        source: name of the source; part of every id.
+        statuses: HTTP status codes that become records; None takes any. Others are dropped as "http status".
+        revisits: "count" records that say that the same bytes came again, or "resolve" them: each becomes a record with
+            the bytes of the one that it refers to, where that stands earlier in the same file, else it is dropped.
+        **options: `ReadOptions`.
+    """
+    form = WarcForm(None if statuses is None else tuple(statuses), revisits)
+    return reading("warc", root, pattern, source, options, None if form == PAGES else form)
+
+
+def read_jsonl(
+    root: Root,
+    pattern: str = "**/*.jsonl*",
+    *,
+    source: str,
+    columns: Columns = None,
+    ignore: Sequence[str] = (),
+    **options: Unpack[ReadOptions],
+) -> Dataset:
+    """Read JSON lines (plain, .gz, .zst, .bz2, .xz, .lz4) below `root`; arguments as in `read_parquet`."""
+    return reading("jsonl", root, pattern, source, options, None, declared_columns(columns, "text"), ignore)
+
+
+def read_parquet(
+    root: Root,
+    pattern: str = "**/*.parquet",
+    *,
+    source: str,
+    columns: Columns = None,
+    ignore: Sequence[str] = (),
+    **options: Unpack[ReadOptions],
+) -> Dataset:
+    """Read Parquet files below `root`.
+
+    Args:
+        root: as in `read_warc`, as `pattern` and `source` are.
+        pattern: which files.
+        source: name of the source.
+        columns: our name → input column, as {"text": "content", "key": "blob_id", "stars": Column("stars", "int64")}.
+            "key" names each record (without it its place does); "licence" and "crawled_at" fill the rights columns.
+        ignore: input columns to leave out; all others that are not declared survive as JSON in `extra`.
+        **options: `ReadOptions`.
+    """
+    return reading("parquet", root, pattern, source, options, None, declared_columns(columns, "text"), ignore)
+
+
+def read_files(root: Root, pattern: str = "**/*.txt", *, source: str, **options: Unpack[ReadOptions]) -> Dataset:
+    """Read text and source files below `root`, each one document; arguments as in `read_warc`.
+
+    The columns `encoding` and `decode_confidence` say how bytes were read.
+    """
+    return reading("files", root, pattern, source, options)
 
 
 def read_wet(root: Root, pattern: str = "**/*.wet*", *, source: str, **options: Unpack[ReadOptions]) -> Dataset:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from curate.configuration import ConfigurationError
-from curate.recipes.graph import CutRepeats, Dataset, DropEqual, shares_of, sources_once
+from curate.recipes.duplicates import shares_of, sources_once
+from curate.recipes.graph import CutRepeats, Dataset, DropEqual
 from curate.recipes.reference import Reference, against_of, references_of
 from transforms.order_key import order_by
 from transforms.parts import PartUnit, RepeatedParts

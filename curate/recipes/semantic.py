@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from curate.configuration import ConfigurationError
-from curate.recipes.graph import Dataset, DropAlike, shares_of, sources_once
+from curate.recipes.duplicates import shares_of, sources_once
+from curate.recipes.graph import Dataset, DropAlike
 from curate.recipes.reference import Reference, against_of
 from transforms.embedding import Embedder, HashedTfidf
 from transforms.exact_numbers import exact

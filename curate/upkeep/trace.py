@@ -28,7 +28,8 @@ from curate.readers.reader import Reader
 from curate.receipts import shard_folder
 from curate.recipes.cells import Cells
 from curate.recipes.graph import CutRepeats, Group
-from curate.recipes.stages import DocumentStage, Stage, Stages, WideStage, fit_to, steps_with
+from curate.recipes.schemas import fit_to
+from curate.recipes.stages import DocumentStage, Stage, Stages, WideStage, steps_with
 from curate.store import StoreError
 from curate.upkeep.compaction import Compact
 from transforms.tokens import Tokenizer

@@ -10,7 +10,8 @@ from benchmarks.chaos import checks_of
 from benchmarks.chaos_look import Outcome, leftovers, tasks_done, tree
 from benchmarks.chaos_points import choose_points, kind_of
 from benchmarks.chaos_recipe import Amount, outputs, write_inputs
-from curate.recipes.stages import VERBS, DocumentStage, WideStage, compile_stages
+from curate.recipes.compiling import compile_stages
+from curate.recipes.stages import VERBS, DocumentStage, WideStage
 from curate.run import run
 from curate.store import POINTS, Store
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from curate import Column, Dataset, Outputs, datasets, deduplicate, field, read_jsonl
 from curate.digests import digest_file
+from curate.recipes.compiling import compile_stages
 from curate.recipes.recipe import Recipe
-from curate.recipes.stages import compile_stages
 from curate.run import Result, commit_result
 from curate.running.engine import Engine, fingerprint_inputs, run_stages
 from curate.running.jobs import Item, Job

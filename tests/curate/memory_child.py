@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from curate import Outputs, read_jsonl, read_parquet
-from curate.recipes.stages import DocumentStage, compile_stages
+from curate.recipes.compiling import compile_stages
+from curate.recipes.stages import DocumentStage
 from curate.run import run
 from curate.running.documents import WORKER_BYTES, DocumentJob
 from curate.running.warm import warm

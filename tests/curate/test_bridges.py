@@ -28,7 +28,7 @@ from curate import (
 )
 from curate.bridges.rows import plain_value
 from curate.command_line import main
-from curate.recipes.stages import compile_stages
+from curate.recipes.compiling import compile_stages
 from curate.run import run
 from tests.curate.corpus import sentence
 

@@ -14,9 +14,9 @@ from curate import ConfigurationError, Outputs, grade, read_jsonl, tokenize, tra
 from curate.cluster.runner import RayRunner
 from curate.command_line import main
 from curate.fitting.classifier import AUTOMATIC
+from curate.recipes.compiling import compile_stages
 from curate.recipes.graph import Dataset
 from curate.recipes.models import FittedModel
-from curate.recipes.stages import compile_stages
 from curate.run import Result
 from curate.running.jobs import TaskError
 from curate.upkeep.trace import replay, trace_token

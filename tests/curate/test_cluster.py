@@ -60,7 +60,9 @@ def cluster() -> Iterator[Any]:
     """A head node with one CPU."""
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args=node(1) | {"include_dashboard": False})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_gcs_server_port_wait_time_s", "120")  # on a busy machine
+        made = Cluster(initialize_head=True, head_node_args=node(1) | {"include_dashboard": False})
     yield made
     made.shutdown()
 

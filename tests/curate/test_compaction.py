@@ -19,7 +19,8 @@ from curate import Dataset, Outputs, deduplicate, read_jsonl, read_warc
 from curate.accounting.accountant import ConservationError
 from curate.digests import digest_json
 from curate.receipts import FileEntry, Receipt, read_receipt, shard_folder
-from curate.recipes.stages import DocumentStage, Stages, WideStage, compile_stages
+from curate.recipes.compiling import compile_stages
+from curate.recipes.stages import DocumentStage, Stages, WideStage
 from curate.run import Result, run
 from curate.running.jobs import Item, TaskError
 from curate.store import Store, StoreError

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from curate import Outputs, read_jsonl, tokenize
-from curate.recipes.graph import Dataset, decontaminate
+from curate.recipes.evaluation import decontaminate
+from curate.recipes.graph import Dataset
 from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, ledger, run_on, texts, write_lines
 from tests.curate.token_corpus import END, write_tokenizer

@@ -15,8 +15,6 @@ from curate.configuration import ConfigurationError
 from curate.doctor import NAMES, examination, examine, machine, packages, services
 from curate.store import Store
 
-WITHOUT_RAY = ["--skip", "ray"]
-
 
 def states(findings):
     return {finding.name: finding.state for finding in findings}

@@ -14,7 +14,7 @@ from curate.cluster.runner import RayRunner
 from curate.fitting.thresholds import fit_thresholds
 from curate.planning.plan import plan
 from curate.products import ModelFiles, open_product
-from curate.recipes.stages import compile_stages
+from curate.recipes.compiling import compile_stages
 from curate.run import Result, open_result, run
 from curate.store import Store
 from curate.upkeep.leftovers import leftovers

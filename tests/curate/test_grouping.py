@@ -20,8 +20,8 @@ from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.exchange import LIMITS
 from curate.grouping.merge import RUN, MergeRuns
+from curate.recipes.compiling import compile_stages
 from curate.recipes.show import show_outputs
-from curate.recipes.stages import compile_stages
 from curate.upkeep.compaction import Compact
 from curate.upkeep.trace import replay, trace_token
 from curate.upkeep.verify import verify

@@ -17,7 +17,7 @@ import pytest
 from curate import Dataset as Described
 from curate import Outputs, read_jsonl
 from curate.configuration import ConfigurationError
-from curate.recipes.graph import hold_out
+from curate.recipes.evaluation import hold_out
 from curate.run import Result
 from curate.upkeep.verify import verify
 from tests.curate.corpus import ShuffledRunner, ledger, run_on, tasks, texts, write_lines

@@ -20,9 +20,10 @@ from curate.exchange import LIMITS
 from curate.joining import Joining
 from curate.joining.apply import Beside
 from curate.planning.plan import plan
+from curate.recipes.compiling import compile_stages
 from curate.recipes.graph import Join
 from curate.recipes.show import show_outputs
-from curate.recipes.stages import WideStage, compile_stages
+from curate.recipes.stages import WideStage
 from curate.running.jobs import TaskError
 from curate.upkeep.compaction import Compact
 from curate.upkeep.trace import replay, trace_token

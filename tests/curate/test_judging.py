@@ -10,7 +10,7 @@ import pytest
 from curate import ConfigurationError, Judge, Outputs, read_jsonl
 from curate.configuration import describe
 from curate.judging import last_number
-from curate.recipes.stages import compile_stages
+from curate.recipes.compiling import compile_stages
 from curate.run import Result
 from curate.running.jobs import TaskError
 from curate.running.warm import warm

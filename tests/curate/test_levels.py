@@ -22,8 +22,8 @@ from curate import (
 )
 from curate.fitting import levels
 from curate.planning.plan import plan
+from curate.recipes.compiling import compile_stages
 from curate.recipes.graph import Dataset
-from curate.recipes.stages import compile_stages
 from curate.run import Result, run
 from curate.store import StoreError
 from curate.upkeep.leftovers import leftovers

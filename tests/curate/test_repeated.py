@@ -34,8 +34,8 @@ from curate.cluster.runner import RayRunner
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, datasets_in
 from curate.exchange import LIMITS
+from curate.recipes.compiling import compile_stages
 from curate.recipes.show import show_outputs
-from curate.recipes.stages import compile_stages
 from curate.repeated.parts import _frequent
 from curate.repeated.spans import _shared
 from curate.store import Store

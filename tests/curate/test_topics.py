@@ -29,8 +29,8 @@ from curate.command_line import main
 from curate.datasets import dataset_folder
 from curate.products import ModelFiles, open_product
 from curate.receipts import read_manifest
+from curate.recipes.compiling import compile_stages
 from curate.recipes.show import show_outputs
-from curate.recipes.stages import compile_stages
 from curate.run import Result, run
 from curate.upkeep.trace import replay, trace_token
 from curate.upkeep.verify import verify

@@ -14,7 +14,7 @@ import pytest
 
 from curate import ConfigurationError, Outputs, read_jsonl, tokenize, train_tokenizer
 from curate.digests import text_digest
-from curate.recipes.stages import compile_stages
+from curate.recipes.compiling import compile_stages
 from curate.run import Result, open_result
 from curate.store import Store, StoreError
 from curate.upkeep.trace import TokenTrace, read_row, replay, trace_token

@@ -25,7 +25,7 @@ from curate import (
     tokenize,
     train_tokenizer,
 )
-from curate.recipes.stages import compile_stages
+from curate.recipes.compiling import compile_stages
 from curate.run import Result, commit_result
 from curate.running.engine import Engine, fingerprint_inputs, run_stages
 from curate.running.journal import Journal

@@ -20,7 +20,7 @@ from curate import ConfigurationError, Outputs, hold_out, tokenize, train_tokeni
 from curate.commands.tokens import tokenizer_of
 from curate.digests import text_digest
 from curate.receipts import read_manifest
-from curate.recipes.stages import compile_stages
+from curate.recipes.compiling import compile_stages
 from curate.run import Result, results_in
 from curate.store import Store
 from curate.upkeep.trace import replay, trace_token

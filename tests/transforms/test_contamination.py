@@ -18,17 +18,9 @@ from hypothesis import strategies as st
 
 from tests.transforms.contamination_cases import HOST, ITEMS, PASSAGE, QUOTED, write_benchmark
 from tests.transforms.documents import batch_of, kept_texts, reasons
-from transforms.contamination import (
-    Benchmark,
-    BenchmarkError,
-    CodePoints,
-    Decontaminate,
-    Finding,
-    numbers_in,
-    protection,
-    ranges,
-    unprotectable,
-)
+from transforms.contamination import Benchmark, BenchmarkError, Decontaminate, protection, unprotectable
+from transforms.contamination_findings import Finding, numbers_in, ranges
+from transforms.contamination_places import CodePoints
 from transforms.duplicates import text_digests
 from transforms.outcome import DROPPED, EDITS, SchemaError
 

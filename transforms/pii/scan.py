@@ -11,122 +11,41 @@ in any text; 1 GB/s and more on prose. 17 bytes per candidate.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from transforms.kernels import inlined, kernel
+from transforms.pii.scan_numbers import digits_end, inside_end, number_codes
+from transforms.pii.scan_tables import (
+    ALNUM,
+    ASSIGNMENT,
+    AT,
+    CAPITAL,
+    COLON,
+    DIGIT,
+    EMAIL,
+    HEX,
+    IPV6,
+    JOINER,
+    JWT,
+    LABEL_ENDS,
+    PAIRS,
+    PRIVATE_KEY,
+    PROPERTIES,
+    QUOTE,
+    SPACE,
+    TOKEN,
+    TOKENS,
+    TRIGGERS,
+    Flags,
+)
 from transforms.segmentation import Bytes, Int, Positions
-
-Flags = npt.NDArray[np.uint16]
-Table = TypeVar("Table", Bytes, Flags)
-
-EMAIL: Final = 1
-IPV4: Final = 2
-IPV6: Final = 3
-PHONE: Final = 4
-CARD: Final = 5
-IBAN: Final = 6
-TOKEN: Final = 7
-ASSIGNMENT: Final = 8
-JWT: Final = 9
-PRIVATE_KEY: Final = 10
-
-# What a byte may trigger.
-DIGIT: Final = 1
-AT: Final = 2
-COLON: Final = 3
-EQUALS: Final = 4
-JOINER: Final = 5
-CAPITAL: Final = 6
-
-# Properties of bytes, as bits.
-ALNUM: Final = 1
-HEX: Final = 2
-NUMBER: Final = 4
-SEPARATOR: Final = 8
-SPACE: Final = 16
-QUOTE: Final = 32
-TOKENS: Final = 64
-UPPER: Final = 128
-JOINT: Final = 256
-INSIDE: Final = 512
-
-SHORTEST_CARD: Final = 12
-LONGEST_CARD: Final = 19
-CHAIN_DIGITS: Final = 20
-"""More digits than any phone number has: so far a chain of numbers is counted."""
 
 EXPECTED: Final = 64
 """Bytes of text to a candidate for which there is room at first."""
 
-LEAST_PHONE: Final = 7
 LEAST_SECRET: Final = 16
-
-
-def _triggers() -> Bytes:
-    table = np.zeros(256, np.uint8)
-    for characters, trigger in (
-        (b"0123456789", DIGIT),
-        (b"@", AT),
-        (b":", COLON),
-        (b"=", EQUALS),
-        (b"_-", JOINER),
-        (b"ABEJS", CAPITAL),
-    ):
-        table[list(characters)] = trigger
-    return _frozen(table)
-
-
-def _properties() -> Flags:
-    table = np.zeros(256, np.uint16)
-    digits, hexadecimal, capitals = b"0123456789", b"0123456789ABCDEFabcdef", bytes(range(65, 91))
-    letters = capitals + capitals.lower()
-    for characters, bit in (
-        (letters + digits, ALNUM),
-        (hexadecimal, HEX),
-        (digits, NUMBER),
-        (b" -./()", SEPARATOR),
-        (b" \t", SPACE),
-        (b"\"'`]", QUOTE),
-        (letters + digits + b"_-", TOKENS),
-        (capitals, UPPER),
-        (capitals.lower() + digits, INSIDE),
-        (b" -./()" + "\u00a0\u2010\u2011\u202f".encode(), JOINT),
-    ):
-        table[list(characters)] |= bit
-    return _frozen(table)
-
-
-def _pairs() -> Bytes:
-    """Return which two bytes before ``_`` or ``-`` end the prefix of a published kind of token."""
-    table = np.zeros(1 << 16, np.uint8)
-    before = {
-        "_": ("hp", "ho", "hu", "hs", "hr", "ub", "pm", "hf", "sk", "rk", "ec"),
-        "-": ("at", "sk", "pi", "xb", "xa", "xp", "xr", "xs", "xe", "pp", "PX"),
-    }
-    for bit, pairs in enumerate(before.values()):
-        for pair in pairs:
-            table[ord(pair[0]) << 8 | ord(pair[1])] |= 1 << bit
-    return _frozen(table)
-
-
-def _frozen(table: Table) -> Table:
-    table.flags.writeable = False
-    return table
-
-
-LABEL_ENDS: Final = np.array(
-    [int.from_bytes(end.encode(), "big") for end in ("ken", "ret", "ord", "swd", "pwd", "key", "ial", "als", "ass")],
-    np.int64,
-)
-"""The last three letters of what a secret is assigned to: token, secret, password, passwd, pwd, key, credential(s)."""
-LABEL_ENDS.flags.writeable = False
-
-TRIGGERS: Final = _triggers()
-PROPERTIES: Final = _properties()
-PAIRS: Final = _pairs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +88,9 @@ def _scan(
         while place < high:
             here, trigger = place, triggers[data[place]]
             if trigger == DIGIT:
-                place = _digits_end(data, high, here, properties)
-                found = _number(data, low, high, here, place, properties)
-                place = _inside_end(data, high, place, properties)
+                place = digits_end(data, high, here, properties)
+                found = number_codes(data, low, high, here, place, properties)
+                place = inside_end(data, high, place, properties)
             else:
                 place += 1
                 found = _sign(data, low, high, here, trigger, properties, pairs, label_ends)
@@ -213,13 +132,6 @@ def _sign(
     if trigger == COLON and _is_hextet(data, low, high, place, properties):
         found = found << 8 | IPV6
     return found
-
-
-@kernel
-def _grown(array: Positions) -> Positions:
-    larger = np.empty(2 * len(array), np.int64)
-    larger[: len(array)] = array
-    return larger
 
 
 @inlined
@@ -305,128 +217,3 @@ def _is_assignment(data: Bytes, low: Int, high: Int, place: Int, properties: Fla
         if byte <= 0x20 or byte >= 0x7F or byte == 0x3C or byte == 0x3E:
             return False
     return True
-
-
-@inlined
-def _digits_end(data: Bytes, high: Int, place: Int, properties: Flags) -> Int:
-    while place < high and properties[data[place]] & NUMBER:
-        place += 1
-    return place
-
-
-@inlined
-def _inside_end(data: Bytes, high: Int, place: Int, properties: Flags) -> Int:
-    """Return the end of the small letters and digits from `place`, behind a digit, on: nothing starts among them."""
-    while place < high and properties[data[place]] & INSIDE:
-        place += 1
-    return place
-
-
-@inlined
-def _number(data: Bytes, low: Int, high: Int, place: Int, end: Int, properties: Flags) -> Int:
-    """Return the codes of what the number from `place` to `end` may be, a byte each."""
-    previous = data[place - 1] if place > low else np.uint8(0)
-    if properties[previous] & ALNUM or previous == 0x5F:
-        if end - place < 2 or place - low < 2 or not (properties[previous] & properties[data[place - 2]] & UPPER):
-            return np.int64(0)
-        return np.int64(IBAN if place - low == 2 or properties[data[place - 3]] & ALNUM == 0 else 0)
-    if end < high and properties[data[end]] & ALNUM and data[end] != 0x78:  # x: an extension may follow
-        return np.int64(0)
-    found = np.int64(IPV4 if end - place <= 3 and _is_dotted(data, high, place, properties) else 0)
-    opens = previous == 0x2B or previous == 0x28  # + and (
-    is_chained = not opens and bool(
-        place - low >= 2 and properties[previous] & SEPARATOR and properties[data[place - 2]] & NUMBER
-    )
-    if _is_card(data, high, end, end - place, properties, is_chained):
-        found = found << 8 | CARD
-    if is_chained:
-        is_phone = previous == 0x20 and _is_tight(data, high, place, properties)
-    else:
-        is_date = previous != 0x2B and _is_date(data, high, place, end, properties)
-        is_phone = not is_date and _chain_digits(data, high, place, properties) >= LEAST_PHONE
-    return found << 8 | PHONE if is_phone else found
-
-
-@inlined
-def _is_dotted(data: Bytes, high: Int, place: Int, properties: Flags) -> bool:
-    """Say whether four numbers of one to three digits are joined by full stops from `place` on."""
-    for group in range(4):
-        digits = 0
-        while place < high and properties[data[place]] & NUMBER:
-            place += 1
-            digits += 1
-            if digits > 3:
-                return False
-        if digits == 0:
-            return False
-        if group < 3:
-            if place == high or data[place] != 0x2E:
-                return False
-            place += 1
-    return True
-
-
-@inlined
-def _is_card(data: Bytes, high: Int, end: Int, size: Int, properties: Flags, is_chained: bool) -> bool:
-    """Say whether `size` digits that end at `end` are 12 to 19, or the first four in groups of a card number."""
-    if size != 4 or is_chained:
-        return bool(SHORTEST_CARD <= size <= LONGEST_CARD)
-    if end + 4 >= high or (data[end] != 0x20 and data[end] != 0x2D):
-        return False
-    following = end + 1
-    while following < high and following - end <= 7 and properties[data[following]] & NUMBER:
-        following += 1
-    digits = following - end - 1
-    return bool((digits == 3 or digits == 4 or digits == 6) and following < high and data[following] == data[end])
-
-
-@kernel
-def _is_tight(data: Bytes, high: Int, place: Int, properties: Flags) -> bool:
-    """Say whether three, three and four digits are joined by ``-`` or ``.`` from `place` on, perhaps behind ``1-``."""
-    if place + 1 < high and data[place] == 0x31 and (data[place + 1] == 0x2D or data[place + 1] == 0x2E):
-        place += 2
-    if place + 12 > high:
-        return False
-    for offset in range(12):
-        byte = data[place + offset]
-        if offset == 3 or offset == 7:
-            if byte != 0x2D and byte != 0x2E:
-                return False
-        elif properties[byte] & NUMBER == 0:
-            return False
-    return True
-
-
-@inlined
-def _is_date(data: Bytes, high: Int, place: Int, end: Int, properties: Flags) -> bool:
-    """Say whether the number starts a date: 2024-01-31 or 31.1.2024, with any of ``-``, ``.`` and ``/``."""
-    first = end - place
-    if end + 4 >= high or (data[end] != 0x2D and data[end] != 0x2E and data[end] != 0x2F):
-        return False
-    middle = end + 1
-    while middle < high and properties[data[middle]] & NUMBER:
-        middle += 1
-    if middle - end < 2 or middle - end > 3 or middle + 1 >= high or data[middle] != data[end]:
-        return False
-    last = middle + 1
-    while last < high and properties[data[last]] & NUMBER:
-        last += 1
-    third = last - middle - 1
-    return bool((first == 4 and 1 <= third <= 2) or (first <= 2 and third == 4))
-
-
-@kernel
-def _chain_digits(data: Bytes, high: Int, place: Int, properties: Flags) -> Int:
-    """Return how many digits follow from `place` on, at most `CHAIN_DIGITS`, over separators of up to three bytes."""
-    digits, gap = np.int64(0), np.int64(0)
-    while place < high and digits < CHAIN_DIGITS and gap <= 3:
-        byte = data[place]
-        if properties[byte] & NUMBER:
-            digits += 1
-            gap = np.int64(0)
-        elif properties[byte] & JOINT:
-            gap += 1
-        else:
-            break
-        place += 1
-    return digits

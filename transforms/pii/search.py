@@ -23,19 +23,8 @@ import numpy as np
 
 from transforms.pii import accounts, addresses, phones, secrets
 from transforms.pii.found import Found, disjoint
-from transforms.pii.scan import (
-    ASSIGNMENT,
-    CARD,
-    EMAIL,
-    IBAN,
-    IPV4,
-    IPV6,
-    JWT,
-    PHONE,
-    PRIVATE_KEY,
-    TOKEN,
-    scan,
-)
+from transforms.pii.scan import scan
+from transforms.pii.scan_tables import ASSIGNMENT, CARD, EMAIL, IBAN, IPV4, IPV6, JWT, PHONE, PRIVATE_KEY, TOKEN
 
 REACH: Final = 320
 """Bytes before and behind a trigger on which a verdict depends (an address has 64 + 253, a token 255)."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from curate.accounting.samples import PER_REASON
-from transforms.contamination import VERDICTS
+from transforms.contamination_findings import VERDICTS
 from transforms.exact_numbers import decimal_text, exact
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
 from viewers.contamination import (
