@@ -9,7 +9,7 @@ from typing import TypeVar
 Seen = TypeVar("Seen")
 
 
-def wait_for(what: Callable[[], Seen], seconds: float = 120.0) -> Seen:
+def wait_for(what: Callable[[], Seen], seconds: float = 240.0) -> Seen:
     """Return the first true value of `what`; a test that waits longer than `seconds` fails."""
     until = time.monotonic() + seconds
     while not (seen := what()):

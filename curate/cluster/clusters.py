@@ -13,6 +13,7 @@ import secrets
 import shutil
 import signal
 import socket
+import subprocess
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,7 +89,9 @@ class StartedRay:
 
         node = ray._private.worker._global_node
         folder = None if node is None else node.get_session_dir_path()
+        processes = () if node is None else processes_of(node)
         ray.shutdown()
+        wait_for_end(processes)
         _read_environment()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -151,6 +154,18 @@ def _init(ray: types.ModuleType, **options: Any) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "120")  # a busy machine needs more than Ray's 30
     ray.init(log_to_driver=False, logging_level="error", configure_logging=False, **options)
+
+
+def processes_of(node: Any) -> tuple[subprocess.Popen[bytes], ...]:
+    """Return the processes that Ray has started for a node on this machine."""
+    return tuple(info.process for started in node.all_processes.values() for info in started)
+
+
+def wait_for_end(processes: Sequence[subprocess.Popen[bytes]], seconds: float = 30.0) -> None:
+    """Wait for processes that Ray has killed: it waits a second itself, which a busy machine may need for one alone."""
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
 
 
 @contextmanager

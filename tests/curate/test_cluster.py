@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from curate.cluster.clusters import RunningRay
+from curate.cluster.clusters import RunningRay, processes_of, wait_for_end
 from curate.cluster.runner import RayRunner
 from curate.cluster.versions import differences, versions_here
 from curate.cluster.worker import Agreement, NodeError
@@ -64,7 +64,9 @@ def cluster() -> Iterator[Any]:
         patch.setenv("RAY_gcs_server_port_wait_time_s", "120")  # on a busy machine
         made = Cluster(initialize_head=True, head_node_args=node(1) | {"include_dashboard": False})
     yield made
+    processes = [process for each in made.list_all_nodes() for process in processes_of(each)]
     made.shutdown()
+    wait_for_end(processes)
 
 
 def node(cpus: int) -> dict[str, Any]:
@@ -98,12 +100,16 @@ def test_run_loses_a_node_and_gains_one_and_makes_each_shard_once(
     command = [sys.executable, "-m", "curate.command_line", *arguments(tmp_path, "store", "--address", cluster.address)]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(has_work(store, second, child))
+    of_second = processes_of(second)
     cluster.remove_node(second, allow_graceful=False)
+    wait_for_end(of_second)
     third = cluster.add_node(wait=False, **node(1))
     wait_for(has_work(store, third, child))
     (tmp_path / "go on").touch()
     out, errors = child.communicate(timeout=120)
+    of_third = processes_of(third)
     cluster.remove_node(third)
+    wait_for_end(of_third)
     assert child.returncode == 0, errors
     assert errors.count("a node was lost: ") == 1
     lost = seen(store, "lost")
