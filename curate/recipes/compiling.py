@@ -17,13 +17,10 @@ from curate.configuration import ConfigurationError
 from curate.readers.reader import Reader
 from curate.recipes.graph import (
     Apply,
-    CutRepeats,
     Dataset,
+    DatasetWide,
     Deduplicate,
-    DropAlike,
-    DropEqual,
     Group,
-    HoldOut,
     Join,
     Keep,
     Read,
@@ -61,7 +58,7 @@ class _Compiler:
             return self._wide(dataset.name, dataset)
         if isinstance(dataset.operation, Join):
             return self._join(dataset, dataset.operation)
-        if isinstance(dataset.operation, (Deduplicate, HoldOut, Group, CutRepeats, DropEqual, DropAlike)):
+        if isinstance(dataset.operation, DatasetWide):
             return self._wide(dataset.name, dataset.operation)
         chain, origin = _chain(dataset)
         if not chain and not isinstance(origin.operation, Read):

@@ -166,11 +166,15 @@ class DropAlike:
         return (f"each document dropped names a survivor {where} with cosine similarity at the threshold",)
 
 
+DatasetWide = Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual | DropAlike
+"""Operations that look at all documents of their `inputs`, and make a dataset of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """Documents that a recipe describes. `name` names the stage that makes them real."""
 
-    operation: Read | Apply | Keep | Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual | DropAlike
+    operation: Read | Apply | Keep | DatasetWide
     name: str
 
     def apply(self, *transforms: Transform, name: str | None = None) -> Dataset:
@@ -257,7 +261,7 @@ class Dataset:
         """The datasets that this one is made from."""
         if isinstance(self.operation, Read):
             return ()
-        if isinstance(self.operation, (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, DropAlike)):
+        if isinstance(self.operation, DatasetWide):
             return self.operation.inputs
         return (self.operation.input,)
 

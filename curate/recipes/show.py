@@ -13,7 +13,7 @@ from curate.recipes.graph import (
     Apply,
     CutRepeats,
     Dataset,
-    Deduplicate,
+    DatasetWide,
     DropAlike,
     DropEqual,
     Group,
@@ -119,7 +119,7 @@ class _Tree:
                 yield from self.lines(parent, indent + "    ")
 
 
-def _wide(operation: Deduplicate | HoldOut | Join | Group | CutRepeats | DropEqual | DropAlike) -> str:
+def _wide(operation: DatasetWide) -> str:
     if isinstance(operation, (CutRepeats, DropEqual, DropAlike)):
         return _repeats(operation)
     if isinstance(operation, Group):

@@ -12,7 +12,17 @@ from curate.accounting.accountant import Step
 from curate.configuration import describe
 from curate.readers.reader import Reader
 from curate.recipes.cells import Cells, TrainedTokenizer
-from curate.recipes.graph import CutRepeats, Dataset, Deduplicate, DropAlike, DropEqual, Group, HoldOut, Join
+from curate.recipes.graph import (
+    CutRepeats,
+    Dataset,
+    DatasetWide,
+    Deduplicate,
+    DropAlike,
+    DropEqual,
+    Group,
+    HoldOut,
+    Join,
+)
 from curate.recipes.models import FittedModel, with_models
 from curate.upkeep.compaction import Compact
 from transforms.switch import Switch
@@ -50,8 +60,7 @@ class WideStage:
     forbids: frozenset[str]
 
 
-Repeats = CutRepeats | DropEqual | DropAlike
-Wide = Deduplicate | HoldOut | Join | Group | Repeats | Compact | TrainedTokenizer | Cells | FittedModel
+Wide = DatasetWide | Compact | TrainedTokenizer | Cells | FittedModel
 Product = Dataset | TrainedTokenizer | Cells | FittedModel
 """What a recipe asks for: a dataset, a tokenizer, cells of tokens, or a model."""
 
@@ -70,7 +79,7 @@ VERBS: Final[Mapping[type, str]] = {
     Cells: "tokenize",
     FittedModel: "fit a model",
 }
-MAKES_DATASETS: Final = (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, DropAlike, Compact)
+MAKES_DATASETS: Final = DatasetWide | Compact
 """Dataset-wide operations whose outcome is a dataset."""
 
 

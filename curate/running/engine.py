@@ -13,6 +13,7 @@ from curate.committing.gathering import gather
 from curate.datasets import Dataset, has_dataset, open_dataset
 from curate.deduplication import Deduplication
 from curate.grouping import Grouping
+from curate.holdout import HoldingOut
 from curate.inputs.files import (
     FileUnit,
     FingerprintJob,
@@ -35,7 +36,7 @@ from curate.readers.parquet import check_columns
 from curate.readers.reader import Reader
 from curate.receipts import finished
 from curate.recipes.cells import Cells, TrainedTokenizer
-from curate.recipes.graph import CutRepeats, Deduplicate, DropAlike, DropEqual, Group, HoldOut, Join
+from curate.recipes.graph import CutRepeats, DatasetWide, Deduplicate, DropAlike, DropEqual, Group, HoldOut, Join
 from curate.recipes.models import FittedModel, Fitting
 from curate.recipes.stages import (
     MAKES_DATASETS,
@@ -209,24 +210,8 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
     if isinstance(operation, Compact):
         joined = Compaction(stage.name, operation, datasets[0], stage.schema, engine).run()
         return commit_dataset(engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, joined))
-    if isinstance(operation, (Deduplicate, HoldOut, Join, Group, CutRepeats, DropEqual, DropAlike)):
-        if isinstance(operation, Group):
-            receipts, inner = Grouping(stage, operation, key, datasets, engine).run()
-        elif isinstance(operation, Join):
-            receipts, inner = Joining(stage, operation, key, datasets, engine).run()
-        elif isinstance(operation, (CutRepeats, DropEqual)):
-            receipts, inner = Repetition(stage, operation, key, datasets, engine).run()
-        elif isinstance(operation, DropAlike):
-            receipts, inner = SemanticDeduplication(stage, operation, key, datasets, engine).run()
-        elif isinstance(operation, Deduplicate):
-            deduplication = Deduplication(stage, operation, key, datasets, engine)
-            engine.journal.estimate(stage.name, str(deduplication.estimate()))
-            receipts, inner = deduplication.run()
-        else:
-            from curate.holdout import HoldingOut
-
-            shared = shared_key(operation, [made.key for made in inputs])
-            receipts, inner = HoldingOut(stage, operation, shared, datasets, engine).run()
+    if isinstance(operation, DatasetWide):
+        receipts, inner = _choose_documents(stage, operation, key, inputs, engine)
         return commit_dataset(
             engine.store, MadeDataset(stage.name, key, described, datasets, stage.schema, receipts, tuple(inner))
         )
@@ -242,6 +227,33 @@ def _run_wide(stage: WideStage, key: str, inputs: Sequence[Made], engine: Engine
     work = Tokenization(datasets[0], found, operation.by, key, engine, operation.layout, operation.fast)
     caches, inner, backend = work.run()
     return commit_caches(engine.store, MadeOf(stage.name, key, described, inputs, [*inner, caches]), caches, backend)
+
+
+def _choose_documents(
+    stage: WideStage,
+    operation: DatasetWide,
+    key: str,
+    inputs: Sequence[Made],
+    engine: Engine,
+) -> tuple[Receipts, list[Receipts]]:
+    """Run an operation that makes a dataset of datasets; return its receipts and what it made on the way."""
+    datasets = datasets_of(inputs)
+    match operation:
+        case Group():
+            return Grouping(stage, operation, key, datasets, engine).run()
+        case Join():
+            return Joining(stage, operation, key, datasets, engine).run()
+        case CutRepeats() | DropEqual():
+            return Repetition(stage, operation, key, datasets, engine).run()
+        case DropAlike():
+            return SemanticDeduplication(stage, operation, key, datasets, engine).run()
+        case Deduplicate():
+            deduplication = Deduplication(stage, operation, key, datasets, engine)
+            engine.journal.estimate(stage.name, str(deduplication.estimate()))
+            return deduplication.run()
+        case HoldOut():
+            shared = shared_key(operation, [made.key for made in inputs])
+            return HoldingOut(stage, operation, shared, datasets, engine).run()
 
 
 def _trained(operation: Cells | FittedModel, inputs: Sequence[Made]) -> Tokenizer:
