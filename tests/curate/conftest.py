@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,12 @@ def raw(shared: Path) -> Path:
 def undisturbed(raw: Path, shared: Path) -> Result:
     """The result of the recipe `small` over `raw`, made in this process; nobody writes to its store."""
     return run_on(small(raw), shared / "undisturbed")
+
+
+@pytest.fixture
+def finished(undisturbed: Result, tmp_path: Path) -> Path:
+    """A copy of the store of `undisturbed`, to change."""
+    return Path(shutil.copytree(undisturbed.folder.parent, tmp_path / "finished"))
 
 
 @pytest.fixture(scope="module")

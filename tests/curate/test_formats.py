@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from curate.formats import Format, FormatError
+from curate.run import Result
 from curate.store import StoreError, json_line, self_digested
 from tests.curate.corpus import run_on, small
 
@@ -29,19 +30,19 @@ def _put_back(path: Path, **changes: Any) -> bytes:
     return path.read_bytes()
 
 
-def test_run_over_a_result_of_an_earlier_format_keeps_it(raw: Path, tmp_path: Path) -> None:
-    first = run_on(small(raw), tmp_path)
-    path = tmp_path / first.name / "manifest.json"
+def test_run_over_a_result_of_an_earlier_format_keeps_it(raw: Path, undisturbed: Result, finished: Path) -> None:
+    path = finished / undisturbed.name / "manifest.json"
     before = _put_back(path)
-    assert run_on(small(raw), tmp_path).digest == first.digest
+    assert run_on(small(raw), finished).digest == undisturbed.digest
     assert path.read_bytes() == before
 
 
-def test_run_over_another_result_of_an_earlier_format_is_refused(raw: Path, tmp_path: Path) -> None:
-    first = run_on(small(raw), tmp_path)
-    _put_back(tmp_path / first.name / "manifest.json", content="0" * 64)
+def test_run_over_another_result_of_an_earlier_format_is_refused(
+    raw: Path, undisturbed: Result, finished: Path
+) -> None:
+    _put_back(finished / undisturbed.name / "manifest.json", content="0" * 64)
     with pytest.raises(StoreError, match="two attempts at one task must give the same bytes"):
-        run_on(small(raw), tmp_path)
+        run_on(small(raw), finished)
 
 
 THIRD = Format(3, "run again", (_rename, _add))

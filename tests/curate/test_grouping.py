@@ -75,7 +75,7 @@ def documents_of(dataset: Dataset) -> list[Row]:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("curate.recipes.stages.Compact", lambda: Compact(target=1))
+    monkeypatch.setattr("curate.recipes.compiling.Compact", lambda: Compact(target=1))
     limits = replace(LIMITS, partition_bytes=900, most_partitions=3, block_bytes=300, fan_in=2, memory=2000)
     monkeypatch.setattr(exchange, "LIMITS", limits)
     monkeypatch.setattr("curate.grouping.regrouping.BATCH_BYTES", 300)

@@ -206,8 +206,8 @@ def test_runs_that_reuse_a_store_after_any_changes_equal_runs_from_scratch(tmp_p
         fresh = tmp_path / f"fresh{step}"
         again, anew = run_on(small(inputs), kept), run_on(small(inputs), fresh)
         assert again.digest == anew.digest, f"step {step}"
-        made = tree(fresh)
-        assert {name: tree(kept)[name] for name in made} == made
+        made, there = tree(fresh), tree(kept)
+        assert {name: there[name] for name in made} == made
 
 
 # --- configuration ---------------------------------------------------------------------------------------------------

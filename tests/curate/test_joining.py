@@ -82,7 +82,7 @@ def grades(root: Path) -> Described:
 @pytest.fixture
 def many_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards are joined no more, and few rows fill a partition, a block and the memory."""
-    monkeypatch.setattr("curate.recipes.stages.Compact", lambda: Compact(target=1))
+    monkeypatch.setattr("curate.recipes.compiling.Compact", lambda: Compact(target=1))
     limits = replace(LIMITS, partition_bytes=300, most_partitions=3, block_bytes=200, fan_in=2, memory=600)
     monkeypatch.setattr(exchange, "LIMITS", limits)
     monkeypatch.setattr("curate.parts.BATCH_BYTES", 300)

@@ -15,6 +15,7 @@ from curate.committing.commit import MadeDataset, commit_dataset
 from curate.committing.gathered import held
 from curate.datasets import dataset_folder, datasets_in, open_dataset
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_manifest, read_receipt, shard_folder
+from curate.run import Result
 from curate.running.jobs import TaskError
 from curate.store import Store, StoreError, json_line, self_digested
 from tests.curate.corpus import read_web, run_on, small, tasks, tree
@@ -96,14 +97,13 @@ def test_receipt_with_a_changed_number_is_refused(tmp_path: Path) -> None:
         read_receipt(Store(tmp_path), KEY)
 
 
-def test_run_over_a_damaged_receipt_stops_and_names_it(raw: Path, tmp_path: Path) -> None:
-    result = run_on(small(raw), tmp_path)
-    shard = result.stages[0].shards()[0]["key"]
-    (tmp_path / result.stages[0].folder / "manifest.json").unlink()
-    path = tmp_path / shard_folder(shard) / "receipt.json"
+def test_run_over_a_damaged_receipt_stops_and_names_it(raw: Path, undisturbed: Result, finished: Path) -> None:
+    shard = undisturbed.stages[0].shards()[0]["key"]
+    (finished / undisturbed.stages[0].folder / "manifest.json").unlink()
+    path = finished / shard_folder(shard) / "receipt.json"
     path.write_bytes(path.read_bytes().replace(b'"format":2', b'"format":7'))
     with pytest.raises(StoreError, match=str(path)):
-        run_on(small(raw), tmp_path)
+        run_on(small(raw), finished)
 
 
 def test_damaged_part_stops_whoever_reads_it_and_comes_back_when_its_folder_is_removed(

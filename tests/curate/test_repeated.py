@@ -79,7 +79,7 @@ def read(root: Path, given: Sequence[Row], files: int, seed: int = 1, source: st
 def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Exchanges and shards as they are, or so small that there are many of everything."""
     if request.param == "small pieces":
-        monkeypatch.setattr("curate.recipes.stages.Compact", lambda: Compact(target=1))
+        monkeypatch.setattr("curate.recipes.compiling.Compact", lambda: Compact(target=1))
         limits = replace(LIMITS, partition_bytes=900, most_partitions=3, block_bytes=300, fan_in=2, memory=2000)
         monkeypatch.setattr(exchange, "LIMITS", limits)
         monkeypatch.setattr("curate.parts.BATCH_BYTES", 300)

@@ -99,14 +99,13 @@ def test_drivers_at_work_in_one_store_at_once_give_the_same(raw: Path, undisturb
     assert not list((tmp_path / "spool").iterdir())
 
 
-def test_run_again_does_nothing_and_gives_the_same(raw: Path, undisturbed: Result, tmp_path: Path) -> None:
-    first = run(small(raw), tmp_path, runner="local")
-    made = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+def test_run_again_does_nothing_and_gives_the_same(raw: Path, undisturbed: Result, finished: Path) -> None:
+    made = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()}
     seen: list[tuple[str, bool]] = []
-    second = run(small(raw), tmp_path, runner="local", started=lambda stage, there: seen.append((stage.name, there)))
-    assert tasks(tmp_path) == {}
-    assert seen == [(dataset.name, True) for dataset in first.stages]
-    assert second.digest == first.digest == undisturbed.digest
+    second = run(small(raw), finished, runner="local", started=lambda stage, there: seen.append((stage.name, there)))
+    assert tasks(finished) == {}
+    assert seen == [(dataset.name, True) for dataset in undisturbed.stages]
+    assert second.digest == undisturbed.digest
     assert {path: path.stat().st_mtime_ns for path in made if "runs" not in path.parts} == {
         path: time for path, time in made.items() if "runs" not in path.parts
     }
@@ -206,13 +205,14 @@ def leaves(value: object) -> list[object]:
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "statistics.json"])
-def test_changed_character_in_a_published_json_is_found_when_it_is_read(raw: Path, tmp_path: Path, name: str) -> None:
-    result = run_on(small(raw), tmp_path)
-    path = tmp_path / result.stages[0].folder / name
+def test_changed_character_in_a_published_json_is_found_when_it_is_read(
+    undisturbed: Result, finished: Path, name: str
+) -> None:
+    path = finished / undisturbed.stages[0].folder / name
     content = path.read_bytes()
     path.write_bytes(content.replace(b'"format":1', b'"format":0').replace(b'"format":2', b'"format":1'))
     with pytest.raises(StoreError, match="digest"):
-        _ = open_result(Store(tmp_path), result.folder.name).stages[0].statistics
+        _ = open_result(Store(finished), undisturbed.folder.name).stages[0].statistics
 
 
 def test_dataset_asked_for_under_another_key_is_refused(raw: Path, undisturbed: Result) -> None:

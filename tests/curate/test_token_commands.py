@@ -12,11 +12,10 @@ import pytest
 from curate import Outputs, hold_out, tokenize, train_tokenizer
 from curate.command_line import main
 from curate.commands.results import last_result
-from curate.run import open_result, run
+from curate.run import Result, open_result
 from curate.store import Store, check_self_digest
 from curate.upkeep.trace import trace_token
 from mixtures import Chunks, FillInTheMiddle, Mixture, Packed, Packing, Phase, Plan, explain, locate
-from tests.curate.corpus import small_outputs, write_corpus
 from tests.road.corpus import documents, road, run_road, write_raw
 from trainers.checkpoint import Checkpoint, Checkpoints
 from trainers.config import Config, ModelConfig, OptimizerConfig, flat
@@ -35,6 +34,13 @@ def raw(memory: Path) -> Path:
 def store(raw: Path, memory: Path) -> Path:
     """A finished store; nobody writes to it."""
     return run_road(raw, memory / "commanded store").folder.parent
+
+
+@pytest.fixture(scope="module")
+def other(raw: Path, store: Path, memory: Path) -> Path:
+    """A store in which the recipe with other weights ran after the same one; nobody writes to it."""
+    shutil.copytree(store, memory / "other")
+    return run_road(raw, memory / "other", outputs=road(root=raw, second=9.0)).folder.parent
 
 
 @pytest.fixture(scope="module")
@@ -205,11 +211,9 @@ def test_wrong_use_exits_2_and_says_what_to_do(
 
 @pytest.mark.parametrize("command", ["explain", "batch"])
 def test_store_whose_recipe_has_no_mixture_exits_2_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+    undisturbed: Result, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    run(small_outputs(write_corpus(tmp_path / "in")), tmp_path / "store", name="small", runner="local")
-    capsys.readouterr()
-    assert main([command, str(tmp_path / "store"), "--step", "0"]) == 2
+    assert main([command, str(undisturbed.folder.parent), "--step", "0"]) == 2
     assert "has no plan: its recipe gives no mixture to Outputs(…)" in capsys.readouterr().err
 
 
@@ -311,13 +315,11 @@ def test_train_writes_a_log_goes_on_where_it_was_stopped_and_ends_the_same(
 
 @pytest.mark.slow
 def test_compare_of_two_stores_prints_a_table_and_a_verdict(
-    store: Path, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: Path, other: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(store, tmp_path / "other")
-    other = run_road(raw, tmp_path / "other", outputs=road(root=raw, second=9.0))
-    assert len(list((tmp_path / "other").glob("road-*/plan.json"))) == 2  # the one that ran last is taken
+    assert len(list(other.glob("road-*/plan.json"))) == 2  # the one that ran last is taken
     capsys.readouterr()
-    command = ["compare", str(store), str(other.folder.parent), "--seeds", "3", "--steps", "3", "--held-out", "2"]
+    command = ["compare", str(store), str(other), "--seeds", "3", "--steps", "3", "--held-out", "2"]
     page = tmp_path / "compare.html"
     assert main([*command, "--width", "64", "--page", str(page)]) == 0
     printed = capsys.readouterr().out
@@ -331,32 +333,26 @@ def test_compare_of_two_stores_prints_a_table_and_a_verdict(
 
 
 def test_diff_of_two_stores_prints_fields_and_the_steps_in_common(
-    store: Path, raw: Path, plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: Path, other: Path, plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["diff", str(store), str(store)]) == 0
     assert capsys.readouterr().out == f"the same plan, {plan.digest}\n"
-    shutil.copytree(store, tmp_path / "other")
-    run_road(raw, tmp_path / "other", outputs=road(root=raw, second=9.0))
-    capsys.readouterr()
-    assert main(["diff", str(store), str(tmp_path / "other")]) == 1
+    assert main(["diff", str(store), str(other)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("segments[1].weights.letters: ") and " ≠ " in line for line in lines)
     assert re.fullmatch(r"the first [0-9,]+ of [0-9,]+ steps read the same|their first steps already .*", lines[-1])
 
 
 def test_compare_of_what_cannot_be_compared_exits_2_and_says_why(
-    store: Path, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: Path, other: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(store), str(store)]) == 2
     assert "takes two stores" in capsys.readouterr().err
     assert main(["compare", str(store), str(tmp_path / "none")]) == 2
     assert "holds no result of a recipe" in capsys.readouterr().err
-    shutil.copytree(store, tmp_path / "other")
-    run_road(raw, tmp_path / "other", outputs=road(root=raw, second=9.0))
-    capsys.readouterr()
-    assert main(["compare", str(store), str(tmp_path / "other"), "--seeds", "2", "--steps", "2"]) == 2
+    assert main(["compare", str(store), str(other), "--seeds", "2", "--steps", "2"]) == 2
     assert "--seeds 2: at least 3" in capsys.readouterr().err
-    assert main(["compare", str(store), str(tmp_path / "other"), "--steps", "9999"]) == 2
+    assert main(["compare", str(store), str(other), "--steps", "9999"]) == 2
     assert re.search(r"--steps 9999: the shortest of the plans has [0-9]+", capsys.readouterr().err)
 
 
