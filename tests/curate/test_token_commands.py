@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from curate import Outputs, hold_out, tokenize, train_tokenizer
+from curate import Outputs, hold_out, read_jsonl, tokenize, train_tokenizer
 from curate.command_line import main
 from curate.commands.results import last_result
-from curate.run import Result, open_result
+from curate.run import open_result
 from curate.store import Store, check_self_digest
 from curate.upkeep.trace import trace_token
 from mixtures import Chunks, FillInTheMiddle, Mixture, Packed, Packing, Phase, Plan, explain, locate
+from tests.curate.corpus import run_on, write_lines
 from tests.road.corpus import documents, road, run_road, write_raw
 from trainers.checkpoint import Checkpoint, Checkpoints
 from trainers.config import Config, ModelConfig, OptimizerConfig, flat
@@ -209,12 +210,15 @@ def test_wrong_use_exits_2_and_says_what_to_do(
     assert says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["explain", "batch"])
 def test_store_whose_recipe_has_no_mixture_exits_2_and_says_so(
-    undisturbed: Result, capsys: pytest.CaptureFixture[str], command: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([command, str(undisturbed.folder.parent), "--step", "0"]) == 2
-    assert "has no plan: its recipe gives no mixture to Outputs(…)" in capsys.readouterr().err
+    write_lines(tmp_path / "in" / "a.jsonl", [{"text": "a text"}])
+    made = run_on(Outputs(texts=read_jsonl(tmp_path / "in", source="texts")), tmp_path / "store")
+    capsys.readouterr()
+    for command in ("explain", "batch"):
+        assert main([command, str(made.folder.parent), "--step", "0"]) == 2
+        assert "has no plan: its recipe gives no mixture to Outputs(…)" in capsys.readouterr().err
 
 
 def test_folder_without_a_result_exits_2_and_says_what_to_run(
