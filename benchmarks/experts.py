@@ -7,7 +7,7 @@ and with "quantile", on the same batches, over paired seeds; each step expects `
 Measured from the log, as the run page plots it, over the last 100 steps: the mean of a step's max violation (largest
 load over mean load, less 1) over layers (Wang et al. 2024), that of its worst layer, and the violation of all these
 steps' loads added up; and the loss on held-out text of the same mixture, whose difference to no balance has a paired
-interval of 95 %.
+interval of 95 %. The default, "quantile", must keep the worst layer below .2, both the mean of layers.
 
 `--keep` leaves the runs there: `curate watch FOLDER/quantile-0` draws their page. The last line is JSON; the exit
 status is 1 when a check fails. There are no peers: the unbalanced model is what it is compared with.
@@ -110,6 +110,9 @@ def summary(found: Mapping[str, Sequence[Measured]], tokens: int) -> dict[str, A
             continue
         worst = max(run.each for run in runs)
         checks[f"{balance}: max violation"] = [round(worst, 3), "< .2", worst < 0.2]
+        if balance == "quantile":
+            layer = max(run.worst for run in runs)
+            checks["quantile: max violation, worst layer"] = [round(layer, 3), "< .2", layer < 0.2]
         if "none" not in found:
             continue
         interval = paired_interval([run.loss for run in found["none"]], [run.loss for run in runs], 0.05)
