@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from curate import deduplicate_parts, deduplicate_spans
 from curate.recipes.recipe import Outputs
-from curate.recipes.stages import compile_stages
+from curate.recipes.compiling import compile_stages
 from curate.running.warm import is_cold, warm
 from tests.curate.corpus import read_web, run_on, write_corpus
 from transforms.pii import MaskPII
