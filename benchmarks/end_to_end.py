@@ -15,8 +15,9 @@ a Jaccard similarity of .8, texts are kept and copies are not. The last line is 
 when a check fails.
 
 `--peers` runs datatrove's steps on the same files in this process (`benchmarks.end_to_end_peer` says which of them),
-and ours once more with trafilatura, its extractor: 10 and 1.6 times its rate are asked for at full size. `--scaling`
-runs the way over 1, 4 and 16 times as many pages (`benchmarks.end_to_end_scaling`) instead.
+and ours once more with trafilatura, its extractor, with its settings (precision, tables, no comments): 10 and 1.6 times
+its rate are asked for at full size. `--scaling` runs the way over 1, 4 and 16 times as many pages
+(`benchmarks.end_to_end_scaling`) instead.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ def size_of(root: Path) -> tuple[int, float]:
 
 def outputs(root: Path, extractor: Extractor = "blocks") -> Outputs:
     """Return the whole way from archives to caches, made real after each step that is measured."""
-    text = read_warc(root, source="web", on_clash="place").apply(ExtractText(extractor))
+    extract = ExtractText() if extractor == "blocks" else ExtractText("trafilatura", favour="precision")
+    text = read_warc(root, source="web", on_clash="place").apply(extract)
     english = text.apply(NormalizeText(), Language(LANGUAGES, model=MODEL), name="language")
     good = english.keep("language").apply(GopherRepetition(), GopherQuality(), name="filter")
     unique: Dataset = deduplicate(good, method=MinHash(threshold=str(NEAR)))

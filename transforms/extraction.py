@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 import pyarrow as pa
 
 from transforms.decoding import Decoded, decode
+from transforms.element_classes import element_classes
 from transforms.markup import Markup, measure_markup
 from transforms.optout import answers, page_signals, parse_signals, write_signals
 from transforms.outcome import Outcome, canonical_json, kept, require
@@ -355,9 +356,11 @@ class _Extractor(Protocol):
 
 @cache
 def _quiet_trafilatura() -> Any:
-    """Import trafilatura and silence its log, which tells of pages what the ledger tells."""
+    """Import trafilatura, silence its log, which tells of pages what the ledger tells, and spare it calls of Python."""
     import trafilatura
+    from trafilatura.utils import HTML_PARSER
 
+    HTML_PARSER.set_element_class_lookup(element_classes())
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL + 1)
     return trafilatura
 

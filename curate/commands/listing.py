@@ -7,10 +7,7 @@ import sys
 from pathlib import Path
 
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
-from curate.inputs.files import find_files
 from curate.inputs.listings import CHECKSUMS
-from curate.inputs.pinning import make_listing, read_sums
-from curate.running.progress import Progress
 
 
 def add_list(command: argparse.ArgumentParser) -> None:
@@ -29,6 +26,10 @@ def add_list(command: argparse.ArgumentParser) -> None:
 
 def list_source(options: argparse.Namespace) -> int:
     """Write the listing to standard output and return the exit status."""
+    from curate.inputs.files import find_files
+    from curate.inputs.pinning import make_listing, read_sums
+    from curate.running.progress import Progress
+
     place = store_of(options, options.root)
     files = find_files(place if place.is_remote else place.root, options.pattern, "curate list")
     given = {kind: path for kind in CHECKSUMS if (path := getattr(options, kind)) is not None}

@@ -6,11 +6,14 @@ import argparse
 import json
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from curate.commands.recipe_options import add_recipe_options, outputs_of
 from curate.commands.store_options import store_of
-from curate.recipes.recipe import Outputs
-from curate.store import Store
+
+if TYPE_CHECKING:
+    from curate.recipes.recipe import Outputs
+    from curate.store import Store
 
 
 def add_plan(command: argparse.ArgumentParser) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import types
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from curate.commands.store_options import STORE_HELP, add_store_options
-from curate.recipes.recipe import Outputs, Recipe, load_recipe, parse_pairs
+
+if TYPE_CHECKING:
+    from curate.recipes.recipe import Outputs, Recipe
 
 
 def add_recipe_options(command: argparse.ArgumentParser) -> None:
@@ -25,6 +28,8 @@ def add_recipe_options(command: argparse.ArgumentParser) -> None:
 
 def outputs_of(options: argparse.Namespace) -> tuple[Recipe, Outputs, list[types.ModuleType]]:
     """Return the recipe that was named, what it returns with its settings, and the module that it stands in."""
+    from curate.recipes.recipe import load_recipe, parse_pairs
+
     loaded, module = load_recipe(options.recipe)
     return loaded, loaded(**loaded.settings(parse_pairs(options.set))), [module]
 

@@ -6,11 +6,14 @@ import argparse
 import sys
 import time
 from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
 
 from curate.commands.quarantine import add_isolation_options, isolation_arguments
 from curate.commands.recipe_options import add_recipe_options, outputs_of, recipe_file
 from curate.commands.store_options import store_of
-from curate.recipes.stages import Stage
+
+if TYPE_CHECKING:
+    from curate.recipes.stages import Stage
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
