@@ -13,7 +13,7 @@ from curate.command_line import main, parser
 from curate.commands.table import GROUPS, all_commands
 
 HEAVY = {"datatrove", "jax", "numba", "ray", "scipy", "tensorstore", "tokenizers"}
-QUICK = ("status", "quarantine", "verify", "report", "index", "audit", "fetch")
+QUICK = ("run", "plan", "list", "status", "quarantine", "verify", "report", "index", "audit", "fetch")
 """Commands that compile nothing, and whose help and errors need not wait for a compiler."""
 
 LOADED = """
