@@ -118,6 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "rows": [
             {
                 "what": each.kind,
+                "unit": "MB of content per second of CPU",
                 "ours": rates[each.kind],
                 "peers": {"datatrove": speeds[each.kind]} if each.kind in speeds else {},
             }
