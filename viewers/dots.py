@@ -42,7 +42,11 @@ def chart(title: str, dots: Sequence[Dot]) -> Markup | None:
         )
         for dot in dots
     ]
-    ends = element("span", "⅛", class_="low"), element("span", "as all"), element("span", "8 times", class_="high")
+    ends = (
+        element("span", "⅛ or less", class_="low"),
+        element("span", "as all"),
+        element("span", "8 times or more", class_="high"),
+    )
     scale = element("li", element("span", class_="label"), element("span", *ends, class_="ends"), class_="axis")
     caption = element("figcaption", title, element("span", "dot: ratio, line: 95 % interval", class_="legend"))
     return element("figure", caption, element("ul", scale, *items), class_="bars dots")

@@ -17,11 +17,12 @@ class Hosts:
 
 
 def hosts_of(stage: StageView) -> Hosts | None:
-    """Return how many hosts there are; None when no document has an address."""
-    node = stage.statistics.get("hosts")
-    if not node or not node["most"]["least"]:
-        return None
+    """Return how many hosts there are; None when no document has an address with one ("file:/a" has none)."""
+    node = stage.statistics.get("hosts", {"most": {"least": {}, "k": 0}})
     held = node["most"]
+    named = sum(bool(entry["name"]) for entry in held["least"].values())
+    if not named:
+        return None
     if len(held["least"]) < held["k"]:
-        return Hosts(len(held["least"]), True)
+        return Hosts(named, True)
     return Hosts(estimate_distinct(node["distinct"]), False)

@@ -59,7 +59,8 @@ def inputs_table(view: ProvenanceView) -> Markup:
         [shortened(source), grouped(one["files"]), grouped(one["bytes"]), element("code", one["digest"])]
         for source, one in view.inputs.items()
     ]
-    return table("Input files by source", Mark.EXACT, ("Source", "Files", "Bytes", "Digest of the list"), rows)
+    columns = ("Source", "Files", "Bytes", "Digest of the list")
+    return table("Input files by source", Mark.EXACT, columns, rows, frozenset({"Digest of the list"}))
 
 
 def recipe_text(view: ProvenanceView) -> Markup | None:
@@ -68,4 +69,5 @@ def recipe_text(view: ProvenanceView) -> Markup | None:
         return None
     lines = counted(view.text.count("\n") + (not view.text.endswith("\n")), "line")
     summary = element("summary", f"The recipe, {lines}")
-    return element("details", summary, element("pre", element("code", shortened(view.text, LONG))), class_="recipe")
+    text = element("pre", element("code", shortened(view.text, LONG)), tabindex="0")  # it scrolls: by keyboard, too
+    return element("details", summary, text, class_="recipe")

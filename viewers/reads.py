@@ -13,20 +13,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import quote
 
 from curate.caches.cache import TokenCache
 from mixtures.explain import Explanation, Place, explain
 from mixtures.packing import Packing
 from mixtures.plan import Plan
+from viewers.visible import shortened
 
 LISTED_BYTES: Final = 400_000
 """Bytes of all borders on a page."""
 
 LEAST_BYTES: Final = 40
-"""A border takes at least so many: the id in hex, two numbers, what separates them."""
+"""A border takes at least so many: the id in hex, two numbers, a name, what separates them."""
+
+NAME: Final = 40
+"""Code points of a component's name in lists; its number is before it."""
 
 PIECE_BYTES: Final = 32
-"""A piece of a packed sequence takes about so many: three numbers and a short one."""
+"""A piece of a packed sequence takes about so many beside its component's name: three numbers and a short one."""
 
 PHASES: Final = 6
 """Phases whose first step is an example."""
@@ -65,6 +70,11 @@ class Reads:
     examples: tuple[Example, ...]
     borders: Mapping[int, tuple[tuple[int, str], ...]]
     pieces: Mapping[int, tuple[tuple[int, int, int], ...]] = field(default_factory=dict)
+
+
+def listed_name(name: str) -> str:
+    """Return a component's name as lists have it: hidden characters named, a long one cut."""
+    return shortened(name, NAME)
 
 
 def reads_of(
@@ -112,12 +122,14 @@ def _listed(
     for number in order:
         name = plan.components[number].name
         cache = caches[name]
-        used += PIECE_BYTES * len(packings[name].starts) if name in packings else 0
+        piece = PIECE_BYTES + len(quote(listed_name(name)))
+        used += piece * len(packings[name].starts) if name in packings else 0
         if used + cache.documents * LEAST_BYTES > limit:
             break
         ids = [bytes(identity).hex() for identity in cache.ids(0, cache.documents)]
         borders = tuple(zip(cache.starts[:-1].tolist(), ids, strict=True))
-        used += sum(len(str(start)) + len(str(number)) + LEAST_BYTES - 2 for start, _ in borders)
+        named = len(str(number)) + len(quote(listed_name(name)))
+        used += sum(len(str(start)) + named + LEAST_BYTES - 3 for start, _ in borders)
         if used > limit:
             break
         found[number] = borders

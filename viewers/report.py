@@ -3,7 +3,8 @@
 Invariants: the same store gives the same bytes (no clock, host or path); every string from data is text; no request, no
 script but our own, without which everything is there, too (`viewers.scripts`); every table as values too, in
 `report.json` and behind a link; under 3 MB, because samples, sources and stages have budgets of bytes and tables a
-limit of rows, and what is left out is counted. Memory and time follow the numbers of stages, sources and reasons, not
+limit of rows, and what is left out is counted; usable within a second, because what is far down waits
+(`viewers.waiting`). Memory and time follow the numbers of stages, sources and reasons, not
 of documents.
 """
 
@@ -48,6 +49,7 @@ from viewers.scripts import script
 from viewers.tables import MEANINGS, Mark, code, mark
 from viewers.verdict import Check
 from viewers.visible import shortened
+from viewers.waiting import AT_ONCE, sections
 
 PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     verdicts,
@@ -103,8 +105,11 @@ def write_report(store: Store, result_folder: str, path: Path, *, runs: Sequence
     return path
 
 
-def compose(report: Report) -> Composed:
-    """Return the page about `report` and its values; the page quotes the digest of these."""
+def compose(report: Report, at_once: int = AT_ONCE) -> Composed:
+    """Return the page about `report` and its values; the page quotes the digest of these.
+
+    What comes after the first `at_once` bytes of panels waits in the browser (`viewers.waiting`).
+    """
     panels = [made for panel in PANELS if (made := panel(report)) is not None]
     checks = tuple(check_report(report))
     data = report_json(report, checks, panels)
@@ -112,7 +117,7 @@ def compose(report: Report) -> Composed:
         f"{shortened(report.name)}: composition report",
         element("a", "Skip to the report", href="#report", class_="skip"),
         _header(report),
-        element("div", _contents(panels), element("main", *(p.markup() for p in panels), id="report"), class_="page"),
+        element("div", _contents(panels), element("main", *sections(panels, at_once), id="report"), class_="page"),
         _footer(digest_bytes(data)),
         said(),
         source=script(),

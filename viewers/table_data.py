@@ -90,6 +90,13 @@ Datum = Table | Facts | LeftOut
 """What a piece of a page holds as values."""
 
 
+def cell(value: str) -> str:
+    """Return a text as a cell of CSV, quoted where it must be; one that a spreadsheet would run gets a "'"."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([_inert(value)])
+    return line.getvalue()
+
+
 def csv_address(content: str) -> str:
     """Return CSV as an address that holds it."""
     return MEDIA_TYPE + quote(content, safe=",:;()/=+")

@@ -44,6 +44,8 @@ class Browser:
 
     def __init__(self, program: str) -> None:
         self.program = program
+        self.prepare = ""
+        """A script that runs in a page before its own."""
 
     def __enter__(self) -> Browser:
         self.playwright = sync_playwright().start()
@@ -65,6 +67,8 @@ class Browser:
         context = self.chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=theme, java_script_enabled=scripts
         )
+        if self.prepare:
+            context.add_init_script(self.prepare)
         opened = Opened(context.new_page())
         opened.page.on("console", lambda message: opened.noise.append(message.text))
         opened.page.on("pageerror", lambda error: opened.noise.append(str(error)))

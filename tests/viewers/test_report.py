@@ -342,7 +342,7 @@ def test_report_without_documents_is_a_page() -> None:
 
 
 def test_report_hosts_are_marked_as_sketched_when_they_are() -> None:
-    hosts = {"most": {"least": {"0": {"name": "a"}}, "k": 1}, "distinct": {"hll": "01" * 4096}}
+    hosts = {"most": {"least": {"0": {"name": "a"}, "1": {"name": ""}}, "k": 2}, "distinct": {"hll": "01" * 4096}}
     sketched = parse(render(report(stage(statistics=documents("web", 0, hosts=hosts)))))
     assert "≈" in tables(sketched)["What came out"][1][5]
     assert any("HyperLogLog" in note.text for note in sketched.all(class_="note"))

@@ -8,7 +8,7 @@ from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from tests.viewers.parsed import Node, parse
 from tests.viewers.stores import HOSTILE, Made, report, stage
 from tests.viewers.token_stores import SHELF
 from viewers.loading import load_report
-from viewers.reads import Reads, reads_of
+from viewers.reads import Reads, listed_name, reads_of
 from viewers.report import render
 from viewers.visible import HIDDEN
 
@@ -186,7 +186,7 @@ def test_inspector_holds_the_plan_and_the_borders(token_page: Path, trained: Mad
     cells = trained.result.caches["training"].open()
     names = [component.name for component in Plan.from_json(plan.decode()).components]
     expected = [
-        [str(number), str(start), bytes(identity).hex()]
+        [str(number), listed_name(name), str(start), bytes(identity).hex()]
         for number, name in enumerate(names)
         for start, identity in zip(cells[name].starts, cells[name].ids(0, cells[name].documents), strict=False)
     ]
@@ -197,7 +197,7 @@ def test_inspector_lists_documents_of_the_smallest_components_within_its_budget(
     plan = Plan.load(trained.root / trained.folder / "plan.json")
     cells = trained.result.caches["training"].open()
     small, large = sorted(cells, key=lambda name: cells[name].documents)
-    limit = cells[small].documents * 46
+    limit = cells[small].documents * (46 + len(quote(listed_name(small))))
     assert list(reads_of(plan, cells, limit=limit).borders) == [plan.component_index(small)]
     assert reads_of(plan, cells, limit=0).borders == {}
     assert len(reads_of(plan, cells).borders[plan.component_index(large)]) == cells[large].documents

@@ -89,9 +89,11 @@ def _inputs(report: Report) -> Markup | None:
         return None
     columns = ("Source", "Read by stage", "Format", "Records", "Bytes of files or rows", "Key")
     built = table("Inputs", Mark.EXACT, columns, rows[:ROWS], frozenset({"Read by stage", "Format", "Key"}))
+    counted_files = report.provenance is not None
     note = (
-        "The key of the reading stage is made of the digests of its files, so other files give another key; names, "
-        "number and digests of single files are not kept in the result."
+        "The key of the reading stage is made of the digests of its files, so other files give another key; "
+        + ("how many there are stands under Datasheet, " if counted_files else "their number, ")
+        + "names and digests of single files are not kept in the result."
     )
     omitted = left_out(max(len(rows) - ROWS, 0), "inputs")
     return join([built, omitted, element("p", note, class_="note")])
@@ -171,14 +173,26 @@ def _settings(operation: Any) -> list[Markup]:
 
 
 def _verify(report: Report) -> Markup:
+    told = report.provenance
+    made = version("curate") if told is None else str(told.told["curate"])
+    which = (
+        " installs the version that made this page; that of the result is not recorded. "
+        if told is None
+        else " installs the version that made the result. "
+    )
+    recipe = (
+        "FILE is the recipe, a Python file that you must have, for the result holds no copy of it"
+        if told is None or told.text is None
+        else "FILE is the recipe, whose text stands under Datasheet"
+    )
     return element(
         "div",
         element("h3", "How to verify and reproduce"),
         element(
             "p",
-            code(f"pip install curate=={version('curate')}"),
-            " installs the version that made this page. The result records no version of curate: the table of versions "
-            "above has all whose change would change it.",
+            code(f"pip install curate=={made}"),
+            which,
+            "The table of versions above has all whose change would change the result.",
         ),
         element(
             "p",
@@ -186,9 +200,9 @@ def _verify(report: Report) -> Markup:
             " reads the store at DIR again (the folder, or s3:// or gs:// address, that holds this page) and names any "
             "file that is not the one its manifest has; the digest of the manifest, below, is compared, too. ",
             code("curate run FILE --store DIR"),
-            " makes the result again from the inputs: FILE is the recipe, a Python file that you must have, for the "
-            "result holds no copy of it; DIR may be empty. The digest of the result must then be the one below, and so "
-            "must the recipe key, which is made of the recipe’s stages and the digests of its inputs. ",
+            f" makes the result again from the inputs: {recipe}; DIR may be empty. The digest of the result must then "
+            "be the one below, and so must the recipe key, which is made of the recipe’s stages and the digests of its "
+            "inputs. ",
             code("curate where DIR ID"),
             " names every dataset, ledger and sample that holds the document with this id.",
         ),

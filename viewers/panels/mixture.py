@@ -43,6 +43,7 @@ def mixture(report: Report) -> Panel | None:
             left_out(max(len(phases) - ROWS, 0), "phases"),
             _why(plan, phases, report.provenance),
             *_by_columns(report, plan),
+            _not_told(report),
             _sums(plan, phases),
             _facts(report, plan),
         ]
@@ -198,6 +199,25 @@ def _by_column(plan: Plan, column: str, values: Mapping[str, str]) -> Markup:
     return join(
         [table(f"Drawn by {name}", Mark.EXACT, columns, rows), left_out(max(len(order) - LONG_ROWS, 0), "values")]
     )
+
+
+PARTS: Final = ("source", "language", "topic")
+"""Columns by which a reader may want to know what training reads."""
+
+
+def _not_told(report: Report) -> Markup | None:
+    """Return by what the draws cannot be told, for no cache is cut by it; None where they can by all of `PARTS`."""
+    cut = dict.fromkeys(name for made in report.products if made.kind == "caches" for name in columns_of(made))
+    lacks = [name for name in PARTS if name not in cut]
+    if not lacks:
+        return None
+    by = " and ".join(map(shortened, list(cut)[:NAMED]))
+    sentence = (
+        f"What training reads by {' or '.join(lacks)} is not told: "
+        + (f"token caches are cut by {by}" if cut else "token caches are not cut")
+        + ", and draws are known of whole caches only (tokenize(…, by=…) cuts them otherwise). By licence: see Rights."
+    )
+    return element("p", sentence, class_="note")
 
 
 def _epochs(drawn: int, sequences: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,13 +22,17 @@ class Panel:
     body: Markup
     entries: tuple[tuple[str, str], ...] = ()
 
-    def markup(self) -> Markup:
-        """Return the section."""
+    def anchored(self) -> Markup:
+        """Return the body with anchors of its tables that hold the panel's."""
+        return _anchored(self.body, self.anchor)
+
+    def markup(self, pieces: Sequence[Markup] | None = None) -> Markup:
+        """Return the section; `pieces` are its body, where parts of it wait (`viewers.waiting`)."""
         return element(
             "section",
             element("h2", self.title, id=f"{self.anchor}-title"),
             element("p", self.lede, class_="look"),
-            _anchored(self.body, self.anchor),
+            *([self.anchored()] if pieces is None else pieces),
             id=self.anchor,
             aria_labelledby=f"{self.anchor}-title",
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from transforms.pii.found import REASONS
 from transforms.pii.measured import Measured, measured
 from viewers.budget import ROWS
@@ -91,10 +93,19 @@ def _precision() -> Markup:
     )
 
 
+NAMES: Final = {
+    "email": "e-mail",
+    "ipv4": "ip address, version 4",
+    "ipv6": "ip address, version 6",
+    "phone": "phone number",
+}
+"""Kinds of the card, as the tables of masks call them; the others keep their names."""
+
+
 def _measured(kind: str, counts: Measured) -> list[Child]:
     there, found = counts.right + counts.missed, counts.right + counts.wrong
     return [
-        kind.replace("_", " "),
+        NAMES.get(kind, kind.replace("_", " ")),
         share(counts.right, there),
         share(counts.right, found),
         grouped(there),

@@ -149,7 +149,7 @@ def _commercial(name: str, licences: tuple[Licence, ...], documents: int) -> Mar
             else "None of these is of a kind named non-commercial; each has its own conditions."
         )
     if sums["unknown"]:
-        parts.append(f"Of {unknown} nobody says under which licence they are: for them this page cannot answer.")
+        parts.append(f"Of {unknown} nobody states the licence: this page cannot answer for them.")
     parts.append("What is said here was declared or asserted, and is no legal advice.")
     return element("p", " ".join(parts))
 

@@ -14,13 +14,12 @@ from curate.store import json_line, self_digested
 from mixtures.permutation import component_key
 from mixtures.plan import Plan
 from mixtures.sequences import Chunks
-from viewers.budget import ROWS
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped
 from viewers.panels.panel import Panel
-from viewers.reads import Example, Reads
-from viewers.table_data import csv_address, json_address
+from viewers.reads import Example, Reads, listed_name
+from viewers.table_data import cell, csv_address, json_address
 from viewers.tables import Group, Mark, code, left_out, paragraphs, table
 from viewers.visible import shortened
 
@@ -124,15 +123,13 @@ def _held(plan: Plan, reads: Reads, content: bytes) -> Markup:
     link = element("a", "plan.json", href=json_address(content), download="plan.json", id="steps-plan")
     parts: list[Child] = ["The plan itself is in this page: ", link, "."]
     if reads.borders:
-        lines = [f"{n},{start},{identity}" for n, borders in reads.borders.items() for start, identity in borders]
-        address = csv_address("\n".join(["component,first token,id", *lines, ""]))
+        lines = [f"{_named(plan, n)},{start},{i}" for n, borders in reads.borders.items() for start, i in borders]
+        address = csv_address("\n".join(["number,component,first token,id", *lines, ""]))
         documents = element("a", "documents.csv", href=address, download="documents.csv", id="steps-documents")
-        names = [f"{number} {shortened(plan.components[number].name, 40)}" for number in list(reads.borders)[:ROWS]]
         parts += [f" So are the borders of {counted(len(lines), 'document')}: ", documents, "."]
-        parts += [f" In it a component is its number: {', '.join(names)}."]
     if reads.pieces:
-        lines = [f"{n},{chunk},{start},{tokens}" for n, all_ in reads.pieces.items() for chunk, start, tokens in all_]
-        address = csv_address("\n".join(["component,chunk,first token,tokens", *lines, ""]))
+        lines = [f"{_named(plan, n)},{c},{start},{size}" for n, all_ in reads.pieces.items() for c, start, size in all_]
+        address = csv_address("\n".join(["number,component,chunk,first token,tokens", *lines, ""]))
         packed = element("a", "packed.csv", href=address, download="packed.csv", id="steps-packed")
         parts += [" How their documents are packed: ", packed, "."]
     missing = len(plan.components) - len(reads.borders)
@@ -144,6 +141,11 @@ def _held(plan: Plan, reads: Reads, content: bytes) -> Markup:
             _keys(plan),
         ]
     )
+
+
+def _named(plan: Plan, number: int) -> str:
+    """Return number and name of a component as the first cells of a line."""
+    return f"{number},{cell(listed_name(plan.components[number].name))}"
 
 
 def _keys(plan: Plan) -> Markup:

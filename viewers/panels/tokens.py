@@ -63,7 +63,7 @@ def _used(cells: Sequence[CellView]) -> Iterator[Markup]:
     if outputs:
         columns = ("Cell", "Ids in use", "of the vocabulary", "Longest document", "Tokens in it")
         groups = [Group(shortened(output), rows) for output, rows in outputs.items()]
-        yield table("Ids in use and longest documents", Mark.EXACT, columns, groups)
+        yield table("Ids in use and longest documents", Mark.EXACT, columns, groups, frozenset({"Longest document"}))
 
 
 def _whole_cells(cells: Sequence[CellView]) -> Markup | None:

@@ -1,7 +1,8 @@
 """The script of a page: small files of plain JavaScript, put together in a fixed order.
 
-Invariants: the same bytes for every page, admitted by their hash (`viewers.frame`); no request, no eval, no markup made
-of text. A page is whole without it: it searches, sorts, copies, moves, and works the step inspector out.
+Invariants: the same bytes for every page, admitted by their hash (`viewers.frame`); no request, no eval, no markup but
+the page's own (`viewers.waiting`). A page is whole without it: it searches, sorts, copies, moves, works the step
+inspector out, and lets what is far down wait.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from viewers.visible import HIDDEN
 
-PARTS: Final = ("arithmetic", "data", "sorting", "travel", "search", "copying", "steps", "arrival")
+PARTS: Final = ("arithmetic", "data", "sorting", "travel", "search", "copying", "steps", "waiting", "arrival")
 
 
 @cache

@@ -20,7 +20,6 @@ function copyable(code) {
   beside.after(make('button', { type: 'button', class: 'copy', 'aria-label': name }, 'copy'));
 }
 
-document.querySelectorAll('.digest code, .facts code, .colophon code, .ids code').forEach(copyable);
 document.addEventListener('click', event => {
   const button = event.target.closest('button.copy');
   if (button) copy(button);

@@ -2,30 +2,43 @@
 // found or, of tables, in the names of their columns; what holds all words itself comes first. What is found is shown as
 // text, cut to a line.
 const MOST = 40;
-const flat = text => text.normalize('NFKD').replace(/\p{Mn}/gu, '').toLowerCase();
+const PLAIN = /^[\x00-\x7f\u00b7\u00d7\u2013\u2014\u2192\u2212\u2264\u2265]*$/;
+const flat = text => (PLAIN.test(text) ? text : text.normalize('NFKD').replace(/\p{Mn}/gu, '')).toLowerCase();
+const APART = new Set(['DT', 'DD', 'DIV', 'LI', 'P', 'TD', 'TH', 'UL']);
 let places = null;
 
-function place(node, kind, text, beside = '') {
+// `about` is where it stands, `beside` the names of its columns, both flat.
+function place(node, kind, text, about = flat(kind), beside = '') {
   const shown = text.trim().replace(/\s+/g, ' ').slice(0, 4000);
-  const sought = flat(`${kind} ${shown}`);
-  return { node, kind, shown, sought, around: `${sought} ${beside}` };
+  return { node, kind, shown, sought: flat(shown), about, beside };
 }
 
 // Text of a node, apart where it stands apart, without buttons to copy.
 function spaced(node) {
   if (node.nodeType === Node.TEXT_NODE) return node.data;
-  if (node.classList?.contains('copy')) return '';
-  return [...node.childNodes].map(spaced).join(/^(DT|DD|DIV|LI|P|TD|TH|UL)$/.test(node.tagName) ? ' ' : '');
+  if (!node.firstElementChild) return node.textContent;
+  let text = '';
+  for (let child = node.firstChild; child; child = child.nextSibling) {
+    if (child.nodeType === Node.TEXT_NODE) text += child.data;
+    else if (!child.classList.contains('copy')) text += APART.has(child.tagName) ? ` ${spaced(child)} ` : spaced(child);
+  }
+  return text;
+}
+
+function cellsOf(row) {
+  let text = '';
+  for (let cell = row.firstElementChild; cell; cell = cell.nextElementSibling) text += (text && ' \u00b7 ') + spaced(cell);
+  return text;
 }
 
 function placesOf(table, panel) {
   const caption = table.caption.firstChild.textContent, heads = [...table.tHead.rows[0].cells].map(head => head.textContent);
-  const columns = flat(heads.join(' ')), found = [place(table.caption, panel, caption, columns)];
+  const columns = flat(heads.join(' ')), found = [place(table.caption, panel, caption, flat(panel), columns)];
   for (const body of table.tBodies) {
-    let kind = caption;
-    for (const row of body.rows) {
-      if (row.classList.contains('group')) kind = `${caption} \u00b7 ${row.textContent}`;
-      else found.push(place(row, kind, [...row.cells].map(spaced).join(' \u00b7 '), columns));
+    let kind = caption, about = flat(kind);
+    for (let row = body.firstElementChild; row; row = row.nextElementSibling) {
+      if (row.className === 'group') about = flat(kind = `${caption} \u00b7 ${row.textContent}`);
+      else found.push(place(row, kind, cellsOf(row), about, columns));
     }
   }
   return found;
@@ -33,6 +46,7 @@ function placesOf(table, panel) {
 
 // Read once, when somebody begins to search: headings first, then tables with their rows, then what else is said.
 function read() {
+  unpackAll();
   const found = [[], [], []];
   for (const panel of panels) {
     const title = panel.querySelector('h2').textContent;
@@ -49,8 +63,8 @@ function found(question) {
   places ??= read();
   const asked = flat(question).split(/\s+/).filter(Boolean);
   if (!asked.length) return [];
-  const hits = places.filter(({ around }) => asked.every(word => around.includes(word)));
-  const direct = ({ sought }) => asked.every(word => sought.includes(word));
+  const direct = ({ sought, about }) => asked.every(word => sought.includes(word) || about.includes(word));
+  const hits = places.filter(hit => direct(hit) || asked.every(word => `${hit.sought} ${hit.about} ${hit.beside}`.includes(word)));
   return [...hits.filter(direct), ...hits.filter(hit => !direct(hit))];
 }
 

@@ -52,7 +52,6 @@ function sortable(table) {
   }
 }
 
-document.querySelectorAll('main table').forEach(sortable);
 document.addEventListener('click', event => {
   const button = event.target.closest('button.sort');
   if (button) turn(button);

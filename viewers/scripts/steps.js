@@ -10,13 +10,13 @@ function load() {
   const words = hex => BigInt(`0x${hex.match(/../g).reverse().join('')}`);
   const keys = records(held(document.querySelector('.plan-keys .download a'))).map(row => row.at(-1)).map(key => [words(key.slice(0, 16)), words(key.slice(16))]);
   const packings = [];
-  for (const [number, ...piece] of byId('steps-packed') ? records(held(byId('steps-packed'))) : []) {
+  for (const [number, , ...piece] of byId('steps-packed') ? records(held(byId('steps-packed'))) : []) {
     const [chunk, start, tokens] = piece.map(BigInt), packing = (packings[number] ??= new Map());
     packing.set(chunk, [...(packing.get(chunk) ?? []), [start, start + tokens]]);
   }
   const plan = new Plan(exactly(held(byId('steps-plan'))), keys, packings);
   const caches = plan.components.map(() => null), ids = new Map();
-  for (const [number, start, id] of byId('steps-documents') ? records(held(byId('steps-documents'))) : []) {
+  for (const [number, , start, id] of byId('steps-documents') ? records(held(byId('steps-documents'))) : []) {
     const cache = (caches[number] ??= { starts: [], ids: [] });
     ids.set(id, [Number(number), cache.ids.length]);
     cache.starts.push(BigInt(start));
@@ -131,7 +131,9 @@ function address() {
   byId('inspector').scrollIntoView();
 }
 
-if (byId('inspector')) {
+// Once its panel is there.
+function equip() {
+  if (!byId('inspector')?.hidden) return;
   byId('inspector').hidden = false;
   const enter = (field, show, name) => field?.addEventListener('keydown', event => {
     if (event.key === 'Enter') inspect(show, field.value, name);

@@ -31,8 +31,13 @@ document.addEventListener('keydown', event => {
   KEYS[event.key]();
 });
 
+// What the address names: where that still waits, it is made, and the browser asked to go there once more.
 function arrive() {
-  const place = byId(decodeURIComponent(location.hash.slice(1)));
+  const name = decodeURIComponent(location.hash.slice(1));
+  const inside = byId(name)?.querySelectorAll('noscript') ?? [slotOf(name)].filter(Boolean);
+  inside.forEach(unpack);
+  if (inside.length) location.replace(location.href);
+  const place = byId(name);
   if (place) open(place);
   if (place?.tagName === 'TR' || place?.closest('details')) place.scrollIntoView();
 }
