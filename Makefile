@@ -61,6 +61,7 @@ docs: setup
 	$(VENV)/bin/python -m docs.api_reference $(API)
 
 wheel: setup
+	rm -rf build/lib build/bdist.*
 	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist .
 
 clean:

@@ -9,10 +9,12 @@ stopped by Ctrl-C (SIGINT), 143 stopped by SIGTERM.
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from curate.commands.table import GROUPS, all_commands
@@ -37,9 +39,20 @@ Exit status: 0 fine, 1 a check failed, 2 the command or the recipe is wrong (not
 """
 
 
+REMEDIES: Final[Mapping[int, str]] = {
+    errno.ENOSPC: ": free some in the place that is written, or in the folder for temporary files (TMPDIR names "
+    "another). What was finished is kept: the same command goes on from there",
+    errno.EROFS: ": give a place that can be written",
+    errno.EACCES: ": give a place that you may read and write",
+}
+"""What to do about errors of the operating system."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     given = sys.argv[1:] if arguments is None else arguments
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a locale without the characters of a text ends no command
     options = parser(given).parse_args(given)
     command: Callable[[argparse.Namespace], int] = options.command
     with stoppable() as stop:
@@ -64,7 +77,8 @@ def _status_of(error: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     if isinstance(error, (RuntimeError, OSError)):  # as all errors of stores and tasks are
-        print(f"curate: {type(error).__name__}: {error}", file=sys.stderr)
+        remedy = REMEDIES.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+        print(f"curate: {type(error).__name__}: {error}{remedy}", file=sys.stderr)
         return RUN_FAILED
     raise error
 

@@ -18,6 +18,7 @@ from curate.cluster.runner import connected
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, dataset_folder, open_dataset
 from curate.digests import digest_json
+from curate.inputs.apart import check_apart
 from curate.isolation.crew import dismiss
 from curate.isolation.guard import Isolation
 from curate.isolation.limits import MEMORY, SECONDS, Limits
@@ -127,33 +128,32 @@ def run(
     text = _text_of(recipe)  # now: the file may be edited while the run lasts
     place = open_store(store, failpoint)
     stages = compile_stages(outputs.products, parse_sample(sample))
+    check_apart(readers_of(stages), place)
     if is_cold():
         say("compiling kernels for this machine, once: about half a minute")
     check_ready(stages)
     isolation = _isolation(place, modules, quarantine, document_seconds, document_memory)
     place.remove_stale_spool_files()
     place.sweep_locks()
-    journal = Journal(place)
-    opened = ExitStack()
-    try:
-        opened.enter_context(place.writing())
-        with make_runner(runner, workers, address, modules, lambda: warm(stages), journal) as chosen:
-            engine = Engine(place, chosen, journal, chunk_rows, isolation)
-            units = fingerprint_inputs(stages, engine)
-            made = run_stages(stages, units, engine, started or (lambda stage, there: None))
-        place.remove_stale_spool_files()  # of workers of a killed run that were alive when this one began
-        result = commit_result(place, name, stages, units, made, outputs, text)
-        if gone := result.quarantined:
-            journal.write("quarantined", documents=gone)
-        journal.write("recipe", name=name, folder=result.name, digest=result.digest)
-        return result
-    except BaseException as error:
-        journal.write("stopped", error=_why(error))
-        raise
-    finally:
-        opened.close()
-        dismiss()
-        journal.close()
+    with ExitStack() as opened:
+        opened.enter_context(place.writing())  # before the journal: where nothing can be written that is said, once
+        journal = Journal(place)
+        opened.callback(journal.close)
+        opened.callback(dismiss)
+        try:
+            with make_runner(runner, workers, address, modules, lambda: warm(stages), journal) as chosen:
+                engine = Engine(place, chosen, journal, chunk_rows, isolation)
+                units = fingerprint_inputs(stages, engine)
+                made = run_stages(stages, units, engine, started or (lambda stage, there: None))
+            place.remove_stale_spool_files()  # of workers of a killed run that were alive when this one began
+            result = commit_result(place, name, stages, units, made, outputs, text)
+            if gone := result.quarantined:
+                journal.write("quarantined", documents=gone)
+            journal.write("recipe", name=name, folder=result.name, digest=result.digest)
+            return result
+        except BaseException as error:
+            journal.write("stopped", error=_why(error))
+            raise
 
 
 def _text_of(recipe: Path | None) -> tuple[str, bytes] | None:

@@ -25,6 +25,7 @@ from typing import Any, Final, Protocol
 from curate.cluster.nodes import Node, nodes_of
 from curate.cluster.worker import Agreement, NodeReport, kill_workers, last_words, probe
 from curate.configuration import ConfigurationError
+from curate.running.progress import say
 
 OBJECT_STORE_BYTES: Final = 256 << 20
 """The object store of a Ray started here: only jobs and items pass through it."""
@@ -69,6 +70,9 @@ class StartedRay:
     workers: int
     patience: float = 0.0
     shared: bool = False
+
+    def __str__(self) -> str:
+        return f"a Ray that is started here, {self.workers} workers"
 
     def connect(self) -> None:
         """Start it."""
@@ -119,6 +123,9 @@ class RunningRay:
         host, colon, port = self.address.rpartition(":")
         if self.address != "auto" and not (host and colon and port.isdigit()):
             raise ConfigurationError(f"--address {self.address}: give auto, or HOST:PORT of the cluster's head node")
+
+    def __str__(self) -> str:
+        return f"the Ray cluster at {self.address}"
 
     def connect(self) -> None:
         """Join it."""
@@ -265,6 +272,7 @@ class Connection:
             ray.cloudpickle.register_pickle_by_value(module)
         self.opened = True
         if not foreign:
+            say(f"connecting to {self.cluster}")
             self.connected = True  # before it is true: a start that is interrupted leaves processes, too
             self.cluster.connect()
         self._check_nodes()

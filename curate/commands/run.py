@@ -60,6 +60,12 @@ def run_recipe(options: argparse.Namespace) -> int:
     for name, dataset in result.outputs.items():
         print(f"{name}: {dataset.rows:,} documents, content {dataset.content}")
     print(f"digest: {result.digest}")
+    if empty := [name for name, dataset in result.outputs.items() if not dataset.rows]:
+        more = "" if options.sample is None else ", or take a larger --sample"
+        print(
+            f"no documents in {', '.join(empty)}: curate look {options.store} shows what was dropped{more}",
+            file=sys.stderr,
+        )
     if gone := result.quarantined:
         said = ", ".join(f"{count:,} {reason}" for reason, count in gone.items())
         print(f"quarantined documents: {said}; curate quarantine {options.store} lists them", file=sys.stderr)

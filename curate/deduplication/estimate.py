@@ -39,7 +39,7 @@ class Estimate:
         rows: documents that come in.
         text: their logical bytes.
         memory: bytes of memory of the largest task but for deciding, which takes 228 an edge, up to `deciding`.
-        deciding: most bytes of memory of a task that decides.
+        deciding: most bytes of memory of a task that decides, if every pair of documents is an edge.
         disk: bytes of exchange files that are written in any case.
         candidates: further bytes if every document is a candidate once.
     """
@@ -52,8 +52,7 @@ class Estimate:
     candidates: int
 
     def __str__(self) -> str:
-        sizes = [self.memory, self.deciding, self.disk, self.candidates]
-        memory, deciding, disk, candidates = (f"{size / 1e9:,.2f} GB" for size in sizes)
+        memory, deciding, disk, candidates = map(_size, (self.memory, self.deciding, self.disk, self.candidates))
         more = f", up to {candidates} more if every document is a candidate" if self.candidates else ""
         edges = f" ({EDGE_MEMORY} bytes an edge where it is decided, up to {deciding})" if self.deciding else ""
         return f"{self.rows:,} documents: memory per task ≈ {memory}{edges}; files between tasks ≈ {disk}{more}"
@@ -83,7 +82,12 @@ def estimate(operation: Deduplicate, rows: int, text: int, shards: int, limits: 
     sets = text * 8 // (WORD_BYTES if operation.method.unit == "word" else 1)
     pairs = rows * 100  # a pair in three exchanges, its edge, keep order
     candidates = (sets + pairs) * passes(sets, shards, limits)
-    return Estimate(rows, text, memory + SHINGLES_MEMORY, EDGE_MEMORY * MAX_COMPONENT_EDGES, disk, candidates)
+    edges = min(MAX_COMPONENT_EDGES, rows * (rows - 1) // 2)
+    return Estimate(rows, text, memory + min(SHINGLES_MEMORY, sets + pairs), EDGE_MEMORY * edges, disk, candidates)
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e9:,.2f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
 def passes(size: int, files: int, limits: Limits) -> int:

@@ -92,7 +92,7 @@ class PlannedStage:
         """Return it in words."""
         parts = [f"{self.name:<28} {short(self.key) if self.key else '-' * 16}  {self.state}"]
         if self.files:
-            parts.append(f"{self.files:,} files, {self.bytes:,} bytes")
+            parts.append(f"{self.files:,} file{'s' * (self.files != 1)}, {self.bytes:,} bytes")
         elif self.state != REUSED:
             shards = [] if self.shards is None else [f"{self.done:,} of {self.shards:,} shards are there"]
             parts.append(", ".join([*shards, f"{self.read:,} bytes to read"]))

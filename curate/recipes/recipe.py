@@ -126,6 +126,10 @@ def _name(output: object) -> str:
     return str(getattr(output, "name", "?"))
 
 
+EXPECTED: Final = (ValueError, TypeError, OSError, RuntimeError)
+"""What our own calls raise in a recipe: their messages stand alone. Others are told with the name of their class."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A function that returns `Outputs`, with the name and the settings that the command line needs."""
@@ -146,8 +150,8 @@ class Recipe:
         """Build the graph.
 
         Raises:
-            ConfigurationError: a setting is missing, unknown, a file that the function names is not there, or it
-                returns something else than `Outputs`.
+            ConfigurationError: a setting is missing, unknown, or the function raises, or returns something else than
+                `Outputs`.
         """
         try:
             inspect.signature(self.function).bind(*args, **settings)
@@ -155,9 +159,10 @@ class Recipe:
             raise ConfigurationError(f"recipe {self.name}: {error}; its settings are {self.usage()}") from None
         try:
             outputs = self.function(*args, **settings)
-        except (ValueError, TypeError, OSError, RuntimeError) as error:
+        except Exception as error:
             line = _line(error, self.function.__code__.co_filename) or self.function.__code__.co_firstlineno
-            raise ConfigurationError(f"recipe {self.name}, line {line}: {error}") from error
+            kind = "" if isinstance(error, EXPECTED) else f"{type(error).__name__}: "
+            raise ConfigurationError(f"recipe {self.name}, line {line}: {kind}{error}") from error
         if not isinstance(outputs, Outputs):
             raise ConfigurationError(f"recipe {self.name} returned {type(outputs).__name__}, not Outputs(…)")
         return outputs
@@ -237,6 +242,8 @@ def load_recipe(target: str) -> tuple[Recipe, types.ModuleType]:
     found = {key: value for key, value in vars(module).items() if isinstance(value, Recipe)}
     if name and name not in found:
         raise ConfigurationError(f"{file} has no recipe {name!r}; it has {', '.join(found) or 'none'}")
+    if not found:
+        raise ConfigurationError(f"{file} has no recipe: write @recipe above the function that returns Outputs(…)")
     if not name and len(found) != 1:
         raise ConfigurationError(f"{file} has {len(found)} recipes ({', '.join(found)}): say which, as {file}:NAME")
     return found[name or next(iter(found))], module

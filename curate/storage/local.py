@@ -17,9 +17,11 @@ from typing import Any, BinaryIO, Final
 
 from curate.digests import digest_file
 from curate.storage.claims import create_by_claim
+from curate.storage.errors import StoreError
 from curate.storage.files import Entry
 from curate.storage.spool import SPOOL, spool_name
 
+ELSEWHERE: Final = "give a folder that you may write, or one that is not there yet"
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
@@ -123,8 +125,17 @@ class LocalFiles:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Make the folder: a local file system needs no more."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        """Make the folder: a local file system needs no more.
+
+        Raises:
+            StoreError: it cannot be made or written.
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"the store {self.root} cannot be made ({error.strerror}): {ELSEWHERE}") from error
+        if not os.access(self.root, os.W_OK | os.X_OK):
+            raise StoreError(f"the store {self.root} cannot be written: {ELSEWHERE}")
         yield
 
     def remove(self, name: str) -> None:

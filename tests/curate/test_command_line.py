@@ -1,7 +1,10 @@
 """The command line: exit statuses, what is printed, and that errors say what to do."""
 
+import errno
 import gzip
+import io
 import json
+import sys
 
 import pytest
 
@@ -25,6 +28,12 @@ def texts(root: str, share: float = 1.0, last: bool = False) -> Outputs:
     return Outputs(deduplicate(read_jsonl(root, source="texts").apply(KeepIf(long_enough, reason="short"))))
 '''
 
+UNKNOWN = """from curate import recipe
+@recipe
+def texts():
+    return read_jsnl("in", source="texts")
+"""
+
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
@@ -33,6 +42,8 @@ def place(tmp_path, monkeypatch):
     lines = [{"text": text} for text in ("a first text", "a second text", "a first text", "no", "\x1b[31mred\u202e")]
     (tmp_path / "in" / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "recipe.py").write_text(RECIPE)
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "unknown.py").write_text(UNKNOWN)
     return tmp_path
 
 
@@ -68,6 +79,9 @@ def test_run_on_a_sample_keeps_a_part_and_has_another_digest(place, capsys):
     [
         (["run", "missing.py", "--store", "store"], "is not a file"),
         (["run", "recipe.py:other", "--store", "store"], "has no recipe 'other'; it has texts"),
+        (["run", "empty.py", "--store", "store"], "empty.py has no recipe: write @recipe above"),
+        (["run", "unknown.py", "--store", "store"], "recipe texts, line 4: NameError: name 'read_jsnl'"),
+        (["run", "recipe.py", "--store", "in/store", "--set", "root=in"], "source 'texts' would read the store"),
         (["run", "recipe.py", "--store", "store"], "missing a required argument: 'root'"),
         (["run", "recipe.py", "--store", "store", "--set", "root"], "give NAME=VALUE"),
         (["run", "recipe.py", "--store", "store", "--set", "rot=in"], "has no setting rot; it has root"),
@@ -81,7 +95,40 @@ def test_run_on_a_sample_keeps_a_part_and_has_another_digest(place, capsys):
 def test_wrong_use_exits_2_says_what_to_do_and_writes_nothing(place, capsys, arguments, says):
     assert main(arguments) == 2
     assert says in capsys.readouterr().err
-    assert not (place / "store" / "shards").exists()
+    assert not (place / "store" / "shards").exists() and not (place / "in" / "store").exists()
+
+
+def test_place_that_cannot_be_a_store_is_said_once_with_what_to_do(place, capsys):
+    arguments = ["run", "recipe.py", "--store", "recipe.py", "--runner", "local", "--set", "root=in"]
+    assert main(arguments) == 3
+    (said,) = (line for line in capsys.readouterr().err.splitlines() if "compiling" not in line)
+    assert f"the store {place / 'recipe.py'} cannot be made" in said and "give a folder that you may write" in said
+
+
+def test_text_that_the_locale_cannot_show_is_escaped(place, monkeypatch):
+    (place / "in" / "a.jsonl").write_text(json.dumps({"text": "Żółw"}))
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", shown)
+    assert main(["look", "in/a.jsonl"]) == 0
+    shown.flush()
+    assert rb"text: \u017b\xf3\u0142w" in shown.buffer.getvalue()
+
+
+def test_full_disk_is_said_with_what_to_do(place, capsys, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("curate.run.commit_result", full)
+    assert run() == 3
+    assert "the same command goes on from there" in capsys.readouterr().err
+
+
+def test_run_that_keeps_no_documents_says_where_they_went(place, capsys):
+    (place / "recipe.py").write_text(RECIPE.replace("LEAST = 5", "LEAST = 500"))
+    assert run() == 0
+    printed = capsys.readouterr()
+    assert "deduplicate: 0 documents" in printed.out
+    assert "no documents in deduplicate: curate look store shows what was dropped" in printed.err
 
 
 def test_a_wrong_command_exits_2(capsys):
@@ -103,7 +150,7 @@ def test_a_failing_function_exits_3_names_shard_and_document(place, capsys):
 def test_plan_before_hashing_says_so_and_after_a_run_what_is_reused(place, capsys):
     arguments = ["plan", "recipe.py", "--store", "store", "--set", "root=in"]
     assert main(arguments) == 0
-    assert "unknown until hashed: 1 files" in capsys.readouterr().out
+    assert "unknown until hashed: 1 file," in capsys.readouterr().out
     assert not (place / "store").exists()
     run()
     capsys.readouterr()

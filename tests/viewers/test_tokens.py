@@ -139,6 +139,15 @@ def test_tokens_page_names_what_encoded_and_how_often_it_differed(loaded: Report
     )
 
 
+def test_tokens_page_says_what_encoded_where_nothing_was_compared(loaded: Report) -> None:
+    product = next(product for product in loaded.products if product.kind == "caches")
+    told = {"asked": "fall back", "used": "tokenizers", "why": "gigatoken is not installed", "compared": {}}
+    without = replace(product, manifest={**product.manifest, "backend": told})
+    products = tuple(without if one is product else one for one in loaded.products)
+    shown = parse(render(replace(loaded, products=products))).one("section", id="tokens").text
+    assert "encoded by tokenizers. gigatoken is not installed" in shown
+
+
 def test_tokens_special_text_is_counted(trained: Made, cells: Cells) -> None:
     rows = cells["Special tokens that stand in texts, encoded as text"][1:]
     hits = {(row[0], row[1]): (number(row[2]), number(row[3])) for row in rows}

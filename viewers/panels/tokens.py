@@ -188,7 +188,7 @@ def _backends(report: Report) -> Markup | None:
         if product.kind == "caches" and backend:
             compared = backend["compared"]
             told = f"{shortened(product.name)}: encoded by {shortened(backend['used'])}"
-            if compared["documents"]:
+            if compared.get("documents"):  # none where `tokenizers` encoded: nothing to compare with
                 told += (
                     f"; {counted(compared['documents'], 'document')} compared with the tokenizers library, "
                     f"{grouped(compared['differing'])} with other ids"
