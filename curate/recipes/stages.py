@@ -47,6 +47,13 @@ class DocumentStage:
         upstream = () if self.upstream is None else (self.upstream,)
         return (*upstream, *dict.fromkeys(stage for _, stage in self.models))
 
+    @property
+    def as_read(self) -> bool:
+        """Whether it gives texts as they were read: no step comes after what makes text."""
+        if self.reader is None or "text" not in self.schema.names:
+            return False
+        return _where_text_begins(self.reader.schema(), self.steps) == len(self.steps)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideStage:

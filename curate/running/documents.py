@@ -33,7 +33,7 @@ from curate.readers.reader import MAX_RECORD_BYTES, Reader
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_receipt, shard_folder
 from curate.running.jobs import Item, Resources
 from curate.store import Store, StoreError
-from curate.writer import TableWriter, Written
+from curate.writer import Codec, TableWriter, Written
 from transforms.outcome import canonical_json, rows
 from transforms.pii import mask_excerpt
 
@@ -78,6 +78,7 @@ class DocumentJob:
         forbids: sources whose texts may not be shown.
         chunk_rows: rows per batch; changes no output.
         guard: how steps are kept from taking the worker down.
+        codec: of the rows that are kept, one for all shards of a stage.
     """
 
     store: Store
@@ -88,6 +89,7 @@ class DocumentJob:
     forbids: frozenset[str]
     chunk_rows: int = CHUNK_ROWS
     guard: Guard = NO_GUARD
+    codec: Codec = "zstd"
 
     def run(self, item: Item) -> int:
         """Make the shard of one unit and return how many documents it read."""
@@ -191,7 +193,8 @@ class _Shard:
             return
         if name not in self.tables:
             path = stack.enter_context(self.job.store.spool())
-            self.tables[name] = path, TableWriter(path, self.schemas[name])
+            codec: Codec = self.job.codec if name == "part.parquet" else "zstd"
+            self.tables[name] = path, TableWriter(path, self.schemas[name], codec=codec)
             stack.callback(self.tables[name][1].abandon)
         self.tables[name][1].write(rows)
 

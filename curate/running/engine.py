@@ -58,6 +58,7 @@ from curate.semantic import SemanticDeduplication
 from curate.store import Store
 from curate.training import train
 from curate.upkeep.compaction import Compact, Compaction
+from curate.writer import Codec
 from transforms.tokens import Tokenizer
 
 
@@ -268,8 +269,9 @@ def _run_documents(stage: DocumentStage, keys: Keys, made: Sequence[Made], engin
     there = {id(model): files[keys.stage(fits)].file(model.fit.file) for model, fits in stage.models}
     steps = steps_with(stage.steps, lambda model: there[id(model)])
     guard = engine.isolation.guard(steps)
+    codec: Codec = "lz4" if stage.as_read else "zstd"
     job = DocumentJob(
-        engine.store, stage.name, stage.reader, steps, stage.schema, stage.forbids, engine.chunk_rows, guard
+        engine.store, stage.name, stage.reader, steps, stage.schema, stage.forbids, engine.chunk_rows, guard, codec
     )
     inner: list[Receipts] = []
     if stage.reader is None:

@@ -8,7 +8,8 @@ new receipt, not written again (on an object store: copied by way of the node).
 Where a group ends depends on the logical bytes and the keys of the shards around that place alone: after a shard with a
 fitting key, or where the next would make the group too large. So a file that is added to the input moves the ends near
 it and no others, and the groups further on keep their keys. Cost: what is joined is read and written once; statistics
-and samples are merged, not made again. Memory: a row group of the writer.
+and samples are merged, not made again. It is packed with LZ4, as all that reads it are the stages that follow. Memory:
+a row group of the writer.
 """
 
 from __future__ import annotations
@@ -191,7 +192,7 @@ class CompactJob:
     def _joined(self, path: Path, beside: Path, receipts: Sequence[Receipt]) -> dict[str, FileEntry]:
         measures = TableWriter(beside, MEASURES)
         try:
-            written = write_parquet(path, self._rows(receipts, measures), self.schema)
+            written = write_parquet(path, self._rows(receipts, measures), self.schema, codec="lz4")
             found = {"part.parquet": (path, written), MEASURES_FILE: (beside, measures.close())}
         finally:
             measures.abandon()
