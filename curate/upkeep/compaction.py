@@ -8,7 +8,7 @@ new receipt, not written again (on an object store: copied by way of the node).
 Where a group ends depends on the logical bytes and the keys of the shards around that place alone: after a shard with a
 fitting key, or where the next would make the group too large. So a file that is added to the input moves the ends near
 it and no others, and the groups further on keep their keys. Cost: what is joined is read and written once; statistics
-and samples are merged, not made again. It is packed with LZ4, as all that reads it are the stages that follow. Memory:
+and samples are merged, not made again. It is packed with LZ4, as only the stages that follow read it. Memory:
 a row group of the writer.
 """
 
