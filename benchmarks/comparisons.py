@@ -6,8 +6,8 @@
 docs/comparisons.jsonl holds a line per command: benchmark, options, day, kind of machine (cores, architecture, memory;
 never a name), its load when the run began, exit status, and the benchmark's last line as it was printed. Running a
 command again replaces its line; docs/log.md and the history keep the older ones. The page is made of that file and of
-the pins in benchmarks/peers alone; a test checks that it is. A comparison that we lose is shown and marked, as is a
-check that fails.
+the pins in benchmarks/peers alone; a test checks that it is. The estimate in docs/deduplication.md is made of it, too.
+A comparison that we lose is shown and marked, as is a check that fails.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks import dedup_estimate
 from benchmarks.contract import NAMES, faults_of
 from benchmarks.install_peers import environments
 
@@ -114,8 +115,10 @@ def page() -> str:
 
 
 def write() -> None:
-    """Write the page."""
+    """Write the page, and the guide's estimate for deduplication."""
     PAGE.write_text(page(), "utf-8")
+    if (figures := dedup_estimate.Figures.kept(records())) is not None:
+        dedup_estimate.record(figures)
 
 
 def _summary(kept: Sequence[Record]) -> Iterator[str]:
@@ -220,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a benchmark and keep its figures, or write the page; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("write", help="write the page from what is kept")
+    verbs.add_parser("write", help="write the page, and the guide's estimate, from what is kept")
     running = verbs.add_parser("run", help="run a benchmark and keep its last line")
     running.add_argument("name", help="a module of benchmarks/")
     running.add_argument("options", nargs=argparse.REMAINDER, help="of the benchmark")

@@ -1,6 +1,6 @@
 """Deduplication through the engine: whether it is right, how fast, how it grows, and what hurts it.
 
-    python -m benchmarks.dedup [--size small|full] [--peers [NAME …]] [--only PART …] [--record]
+    python -m benchmarks.dedup [--size small|full] [--peers [NAME …]] [--only PART …]
 
 Every run is that of a recipe of `benchmarks.dedup_recipe` as `curate run` makes it, in a process of its own, on one
 core. Where ../shared is absent it says so and ends. The parts:
@@ -14,8 +14,8 @@ repeats      equal texts, lines, paragraphs and spans of 50 words over 50 MB (sm
 adversarial  ten cases of 100,000 documents (small: 1,200) that are known to hurt: time and memory of each
 
 The last line is one JSON object; the exit status is 1 when a check fails, and those of quality fail it however fast the
-rest is. `--record` keeps the figures of a full run, from which docs/deduplication.md has its estimate for ten billion
-documents. Rates are of CPU time; a busy machine still lowers them by a third.
+rest is. From the part "scaling" of a full run, kept by `benchmarks.comparisons`, docs/deduplication.md has its estimate
+for ten billion documents. Rates are of CPU time; a busy machine still lowers them by a third.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from benchmarks import dedup_adversarial, dedup_estimate, dedup_quality, dedup_repeats, dedup_scaling, dedup_speed
+from benchmarks import dedup_adversarial, dedup_quality, dedup_repeats, dedup_scaling, dedup_speed
 from benchmarks.dedup_corpora import CORPUS, PAGES, passages
+from benchmarks.dedup_estimate import MEASURED, figures_of
 from benchmarks.dedup_peers import PEERS
 from benchmarks.dedup_quality import LICENCES, Check
 from benchmarks.dedup_scaling import Scale
@@ -109,6 +110,7 @@ class Report:
             "ratio": round(ours / rates[RATIO_TO], 2) if RATIO_TO in rates else None,
             "left and lost": [asdict(row) for row in rows],
             "scaling": {scale.times: round(scale.microseconds, 1) for scale in self.scales},
+            **({MEASURED: asdict(figures_of(self.scales))} if self.scales and self.options.size == "full" else {}),
             "repeats": {name: round(rate, 1) for name, rate in self.repeats.items()},
             "adversarial": self.cases,
             "checks": self.checks,
@@ -147,14 +149,11 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--peers", nargs="*", metavar="NAME", help=f"other tools too, all or those of {', '.join(map(repr, names))}"
     )
     parser.add_argument("--only", action="append", choices=list(PARTS), help="this part; may be given again")
-    parser.add_argument("--record", action="store_true", help="keep the figures of a full run for the guide's estimate")
     parser.add_argument("--folder", type=Path, help="where to work: some GB at full size (default: in memory)")
     parser.add_argument("--profile", type=Path, help="where to write a profile of the speed run, which it slows down")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.peers or ()) - set(names)):
         parser.error(f"--peers: no tool is called {unknown[0]!r}, but {', '.join(map(repr, names))}")
-    if options.record and (options.size != "full" or (options.only and "scaling" not in options.only)):
-        parser.error("--record needs --size full, and the part scaling")
     return options
 
 
@@ -172,8 +171,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print()
     for name, (value, bound, holds) in report.checks.items():
         print(f"{name:75} {value:10,} {bound:22} {'holds' if holds else 'FAILS'}")
-    if options.record:
-        dedup_estimate.record(dedup_estimate.figures_of(report.scales))
     print(json.dumps(report.as_json(), ensure_ascii=False))
     return int(not all(holds for _, _, holds in report.checks.values()))
 

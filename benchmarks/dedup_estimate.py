@@ -1,7 +1,8 @@
 """What ten billion documents on a thousand cores would take, computed from what `benchmarks.dedup` measured.
 
-The text of the estimate in docs/deduplication.md is what `paragraph` returns for docs/dedup_figures.json; a test holds
-them together. `python -m benchmarks.dedup --size full --record` measures anew and writes both.
+The text of the estimate in docs/deduplication.md is what `paragraph` returns for the figures of the part "scaling" that
+docs/comparisons.jsonl keeps; a test holds them together. `python -m benchmarks.comparisons run dedup --size full --only
+scaling` measures anew and writes both.
 
 What is assumed, and no more: CPU time grows with the documents, as measured over sixteen times; every core does at its
 full rate what one core did here; and beyond one level of partitions, and beyond the files that one task opens, rows of
@@ -11,9 +12,8 @@ store is not in it.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import Any, Final
@@ -25,7 +25,8 @@ from curate.upkeep.compaction import TARGET
 from transforms.minhash import MinHash
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
-FIGURES: Final = DOCS / "dedup_figures.json"
+MEASURED: Final = "largest scale"
+"""Under which name the last line of `benchmarks.dedup` has the figures."""
 PAGE: Final = DOCS / "deduplication.md"
 BEGIN: Final = "<!-- benchmarks.dedup_estimate writes this -->"
 END: Final = "<!-- end -->"
@@ -65,13 +66,10 @@ class Figures:
     tasks: int
 
     @classmethod
-    def read(cls, path: Path = FIGURES) -> Figures:
-        """Return the figures of the last full run that was recorded."""
-        return cls(**json.loads(path.read_text()))
-
-    def write(self, path: Path = FIGURES) -> None:
-        """Keep them."""
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n")
+    def kept(cls, records: Sequence[Mapping[str, Any]]) -> Figures | None:
+        """Return those of the last day of which `records` (of `benchmarks.comparisons`) have some, None for none."""
+        mine = [it for it in records if it["benchmark"] == "dedup" and it["result"].get(MEASURED)]
+        return cls(**max(mine, key=lambda it: str(it["date"]))["result"][MEASURED]) if mine else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +159,8 @@ def recorded(page: str, figures: Figures) -> str:
 
 
 def record(figures: Figures) -> None:
-    """Write the figures, and the guide's estimate."""
-    figures.write()
-    PAGE.write_text(recorded(PAGE.read_text(), figures))
+    """Write the guide's estimate."""
+    PAGE.write_text(recorded(PAGE.read_text("utf-8"), figures), "utf-8")
 
 
 def figures_of(scales: list[Any]) -> Figures:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,22 @@ def test_page_marks_lost_rows_and_missed_bounds(tmp_path: Path, monkeypatch: pyt
     assert "| another way | 8 | slow | 2 | 4 × | MB/s |" in text
     assert "| texts kept | 3 | ≥ 4 | **missed** |" in text
     assert "Not kept yet: extraction," in text
+
+
+def test_writing_the_page_writes_the_estimate_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = {
+        **LINE,
+        dedup_estimate.MEASURED: asdict(dedup_estimate.Figures(1000, 10**6, 1.0, 1e-3, 1e-3, 9, 9, 9, 9)),
+    }
+    for module, name, path in ((comparisons, "KEPT", "kept.jsonl"), (comparisons, "PAGE", "page.md")):
+        monkeypatch.setattr(module, name, tmp_path / path)
+    monkeypatch.setattr(dedup_estimate, "PAGE", guide := tmp_path / "guide.md")
+    guide.write_text(f"before\n{dedup_estimate.BEGIN}\nold\n{dedup_estimate.END}\nafter\n")
+    comparisons.keep("dedup", ["--size", "full"], 0, 0.5, measured)
+    comparisons.write()
+    assert (
+        "Measured on one core: 1,000 documents of 1,000 bytes" in guide.read_text() and "old" not in guide.read_text()
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import dedup_adversarial, dedup_estimate, dedup_quality, dedup_scaling
+from benchmarks import dedup_adversarial, dedup_quality, dedup_scaling
+from benchmarks.comparisons import records
 from benchmarks.dedup import options_of
 from benchmarks.dedup_adversarial import (
     AMOUNTS,
@@ -26,7 +27,7 @@ from benchmarks.dedup_adversarial import (
     sliding_similarity,
     write_texts,
 )
-from benchmarks.dedup_estimate import Figures, forecast, paragraph, recorded
+from benchmarks.dedup_estimate import MEASURED, Figures, forecast, paragraph, recorded
 from benchmarks.dedup_quality import (
     Truth,
     all_pairs,
@@ -213,22 +214,21 @@ def test_estimate_grows_with_the_documents_and_names_what_it_is_made_of() -> Non
 
 def test_guide_has_the_estimate_of_the_figures_that_were_recorded() -> None:
     page = (ROOT / "docs" / "deduplication.md").read_text()
-    assert recorded(page, Figures.read()) == page
+    figures = Figures.kept(records())
+    assert figures is not None and recorded(page, figures) == page
     with pytest.raises(ValueError, match="has no"):
         recorded("nothing", FIGURES)
 
 
-def test_figures_come_back_as_they_were_written(tmp_path: Path) -> None:
-    FIGURES.write(tmp_path / "f.json")
-    assert Figures.read(tmp_path / "f.json") == FIGURES
-    assert dedup_estimate.CORES == 1000
-
-
-def test_recording_needs_a_full_run(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        options_of(["--record"])
-    assert "--size full" in capsys.readouterr().err
-    assert options_of(["--record", "--size", "full"]).record
+def test_estimate_is_of_the_last_day_on_which_scales_were_measured() -> None:
+    older, newer = asdict(replace(FIGURES, cpu=30.0)), asdict(FIGURES)
+    kept = [
+        {"benchmark": "dedup", "date": "2026-12-03", "result": {}},
+        {"benchmark": "dedup", "date": "2026-12-02", "result": {MEASURED: newer}},
+        {"benchmark": "dedup", "date": "2026-12-01", "result": {MEASURED: older}},
+        {"benchmark": "minhash", "date": "2026-12-04", "result": {MEASURED: older}},
+    ]
+    assert Figures.kept(kept) == FIGURES and Figures.kept(kept[:1]) is None
 
 
 def test_other_tools_are_none_all_or_those_that_are_named(capsys: pytest.CaptureFixture[str]) -> None:
