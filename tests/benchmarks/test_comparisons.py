@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import comparisons, contract
+from benchmarks import comparisons, contract, dedup_estimate
 from benchmarks.comparisons import KEPT, PAGE, page, records
 from benchmarks.contract import KEYS, NAMES, faults_of
 from benchmarks.install_peers import environments

@@ -11,12 +11,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from curate import Dataset, Outputs, deduplicate, read_jsonl, read_warc
 from curate.accounting.accountant import ConservationError
+from curate.datasets import datasets_in
 from curate.digests import digest_json
 from curate.receipts import FileEntry, Receipt, read_receipt, shard_folder
 from curate.recipes.compiling import compile_stages
@@ -26,6 +28,7 @@ from curate.running.jobs import Item, TaskError
 from curate.store import Store, StoreError
 from curate.upkeep.compaction import Compact, CompactJob, Shard, check_joined, group_key, groups_of, measured
 from curate.upkeep.verify import verify
+from tests.curate.corpus import run_on, write_lines
 from transforms import ExtractText, GopherQuality, MaskPII, Sample, WithdrawList
 
 TARGET = 1 << 20
@@ -278,3 +281,29 @@ def test_receipt_of_a_group_names_its_shards(result: Result, store: Path) -> Non
     receipt = read_receipt(Store(store), shard["key"])
     assert receipt is not None
     assert receipt.unit == {"shards": [row["key"] for row in stages["notes"].shards()]}
+
+
+def test_texts_as_read_and_what_is_joined_are_packed_for_reading_all_else_for_keeping(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_lines(tmp_path / "in" / f"{name}.jsonl", [{"text": f"text {n} of {name}"} for n in range(3)])
+    source = read_jsonl(tmp_path / "in", source="s")
+    run_on(Outputs(plain=deduplicate(source), chosen=source.apply(MaskPII()).keep("chosen")), tmp_path / "store")
+    found = {
+        made.name: {
+            pq.ParquetFile(tmp_path / "store" / shard_folder(shard["key"]) / "part.parquet")
+            .metadata.row_group(0)
+            .column(1)
+            .compression
+            for shard in made.each_shard(["key"])
+        }
+        for made in datasets_in(Store(tmp_path / "store"))
+    }
+    assert found == {"read s": {"LZ4"}, "compact read s": {"LZ4"}, "deduplicate": {"ZSTD"}, "chosen": {"ZSTD"}}
+
+
+def test_stages_that_read_and_extract_alone_give_texts_as_they_were_read() -> None:
+    lines, texts = read_jsonl("/nowhere", source="s"), read_warc("/nowhere", source="w").apply(ExtractText())
+    products = (lines, lines.apply(MaskPII()), texts, texts.apply(MaskPII()))
+    stages = [compile_stages({"made": deduplicate(each)}).ordered for each in products]
+    read = [[stage.as_read for stage in some if isinstance(stage, DocumentStage)] for some in stages]
+    assert read == [[True], [False], [True], [True, False]]
