@@ -183,7 +183,7 @@ def _peers() -> Iterator[str]:
 
 def _title(it: Record) -> str:
     options = [option.removeprefix("--") for option in it["options"] if option not in ("--size", "full", "--peers")]
-    return it["benchmark"].replace("_", " ") + (f" ({', '.join(options)})" if options else "")
+    return str(it["benchmark"]).replace("_", " ") + (f" ({', '.join(options)})" if options else "")
 
 
 def _anchor(title: str) -> str:

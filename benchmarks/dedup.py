@@ -114,7 +114,7 @@ class Report:
             "repeats": {name: round(rate, 1) for name, rate in self.repeats.items()},
             "adversarial": self.cases,
             "checks": self.checks,
-            "versions": versions | dict(self.speed.versions if self.speed else {}),
+            "versions": dict(self.speed.versions if self.speed else {}) | versions,
         }
 
 
