@@ -94,7 +94,9 @@ class _Compiler:
         models = tuple((model, self.stage(model)) for step in steps for model in models_in(step.transform))
         for step in steps:
             schema = _output_schema(step, schema)
-        return self._add(DocumentStage(name, reader, upstream, tuple(steps), schema, dataset.sources, forbids, models))
+        as_read = reader is not None and _is_as_read(reader, steps, schema)
+        given = (schema, dataset.sources, forbids, models, as_read)
+        return self._add(DocumentStage(name, reader, upstream, tuple(steps), *given))
 
     def _wide(self, name: str, operation: Wide) -> Stage:
         inputs = tuple(self._compact(self.stage(parent), operation) for parent in operation.inputs)
@@ -200,6 +202,11 @@ def _where_text_begins(schema: pa.Schema, steps: Sequence[Step]) -> int:
         if "text" not in before.names and "text" in schema.names:
             return index + 1 + _withdrawing(steps[index + 1 :])
     return 0
+
+
+def _is_as_read(reader: Reader, steps: Sequence[Step], schema: pa.Schema) -> bool:
+    """Return whether `steps`, which give rows of `schema`, end where text begins."""
+    return "text" in schema.names and _where_text_begins(reader.schema(), steps) == len(steps)
 
 
 def _withdrawing(steps: Sequence[Step]) -> int:

@@ -40,19 +40,14 @@ class DocumentStage:
     sources: tuple[str, ...]
     forbids: frozenset[str]
     models: tuple[tuple[FittedModel, Stage], ...] = ()
+    as_read: bool = False
+    """Whether it gives texts as they were read: no step comes after what makes text."""
 
     @property
     def inputs(self) -> tuple[Stage, ...]:
         """The stage whose shards this one reads, if there is one, then those that fit its models."""
         upstream = () if self.upstream is None else (self.upstream,)
         return (*upstream, *dict.fromkeys(stage for _, stage in self.models))
-
-    @property
-    def as_read(self) -> bool:
-        """Whether it gives texts as they were read: no step comes after what makes text."""
-        if self.reader is None or "text" not in self.schema.names:
-            return False
-        return _where_text_begins(self.reader.schema(), self.steps) == len(self.steps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
