@@ -10,16 +10,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lxml.etree import ElementNamespaceClassLookup
+    from lxml.etree import ElementClassLookup
 
 
-def element_classes() -> ElementNamespaceClassLookup:
-    """Return the lookup: for each tag, comment, processing instruction and entity the class that lxml.html has."""
+def element_classes() -> ElementClassLookup:
+    """Return the lookup: for each tag, comment, processing instruction and entity the class that lxml.html has.
+
+    An lxml that keeps its table elsewhere gives its own lookup, slower and to the same effect.
+    """
     from lxml import etree, html
 
+    own = html.HtmlElementClassLookup()
+    table = getattr(own, "_element_classes", None)
+    if table is None:
+        return own
     kinds = etree.ElementDefaultClassLookup(
         element=html.HtmlElement, comment=html.HtmlComment, pi=html.HtmlProcessingInstruction, entity=html.HtmlEntity
     )
     lookup = etree.ElementNamespaceClassLookup(kinds)
-    lookup.get_namespace(None).update(html.HtmlElementClassLookup()._element_classes)
+    lookup.get_namespace(None).update(table)
     return lookup
