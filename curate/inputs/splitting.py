@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import BinaryIO, Final
 
 import pyarrow as pa
@@ -102,10 +103,10 @@ def _members(file: BinaryIO, name: str) -> Iterator[Border]:
     began: list[tuple[int, int]] = []
     stored = Stored(file, name, lambda at, given: began.append((at, given)))
     offset, border = 0, None
-    for block in stored.blocks():
-        while began:
-            place = began.pop()
-            border = place if place[1] else None
+    for block in chain.from_iterable(stored.runs()):
+        if began:  # the last one gives the block: members before it are empty, or damaged where they begin
+            border = began[-1] if began[-1][1] else None
+            began.clear()
         found = block.find(b"\n") if border is not None else -1
         if border is not None and found >= 0:
             yield Border(border[0], border[1], offset + found + 1 - border[1])

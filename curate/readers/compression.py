@@ -2,7 +2,7 @@
 
 An `Inflating` is fed the bytes of one member and gives pieces of bounded size, so a bomb costs a piece. It never
 raises: what does not inflate is `sound=False`. A `Codec` says how members begin and how to start one. `decompressed`
-reads members one after the other as one stream, up to the first damage.
+reads members one after the other as one stream, up to the first damage or, in runs, from one to the next.
 
 Memory: a piece of at most `PIECE` bytes; of Zstandard, whose library cannot be asked for less, what `ZSTD_FED` bytes
 inflate to, 64 MiB at worst (it has 32,768 : 1), and a window of at most 128 MiB; of xz its dictionary, 128 MiB at most.
@@ -32,6 +32,10 @@ ZSTD_FED: Final = 2 << 10
 BOMB: Final = 1 << 30
 BOMB_TIMES: Final = 2000
 """A file is a bomb where it unpacks to more than `BOMB` bytes and `BOMB_TIMES` what was read of it."""
+
+TOO_FAR: Final = "inflates too far"
+TRIAL: Final = 1 << 16
+"""Bytes, stored or inflated, that must be sound where a member is looked for behind damage."""
 
 WINDOW: Final = 1 << 27
 """Most memory for what a Zstandard frame or xz stream refers back to."""
@@ -216,6 +220,7 @@ class Stored:
     Attributes:
         place: "stream" where the file is compressed, else "stored".
         taken: stored bytes taken from the file.
+        gaps: what lies between runs: stored offset, length, reason, detail.
         damage: where and why the stream stopped early: stored offset, reason, detail.
     """
 
@@ -224,12 +229,28 @@ class Stored:
     ) -> None:
         """Read `file`, which stands at its byte `at`; `begun` is told where members begin, stored and in the stream."""
         self._file, self._codec, self._given, self._begun = file, codec_of(name), 0, begun
+        self._pending = b""
         self.place = "stored" if self._codec is None else "stream"
         self.taken = at
+        self.gaps: list[tuple[int, int, str, str]] = []
         self.damage: tuple[int, str, str] | None = None
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the content, in pieces of any size."""
+        """Yield the content up to the first damage, in pieces of any size."""
+        yield from self._blocks()
+        self._drain()
+
+    def runs(self) -> Iterator[Iterator[bytes]]:
+        """Yield runs of blocks: behind damage another one begins with the next member that inflates.
+
+        A run is to be read to its end before the next is asked for.
+        """
+        yield self._blocks()
+        while self._codec is not None and self.damage is not None and self._resumed(self._codec, *self.damage):
+            yield self._members(self._codec)
+        self._drain()
+
+    def _blocks(self) -> Iterator[bytes]:
         if self._codec is not None:
             yield from self._members(self._codec)
             return
@@ -241,9 +262,14 @@ class Stored:
         self.taken += len(block)
         return block
 
+    def _drain(self) -> None:
+        """Take the rest, which is hashed on the way."""
+        while self._take(BLOCK):
+            pass
+
     def _members(self, codec: Codec) -> Iterator[bytes]:
         """Yield what the members of the file inflate to, up to the first damage."""
-        pending = b""
+        pending, self._pending = self._pending, b""
         while pending or (pending := self._take(FED)) or not self.taken:
             began, empty, member = self.taken - len(pending), True, codec.start()
             self._begun(began, self._given)
@@ -255,22 +281,50 @@ class Stored:
                     self._given += len(piece.content)
                     yield piece.content
                 if self._given > BOMB + BOMB_TIMES * self.taken:
-                    self._stop(self.taken - len(pending), "inflates too far", f"{self._given} bytes")
+                    self.damage = (self.taken - len(pending), TOO_FAR, f"{self._given} bytes")
                     return
                 pending = pending[piece.used :]
                 if not piece.sound:
-                    self._stop(began if empty else self.taken - len(pending), "damaged compression", codec.name)
+                    self.damage = (began if empty else self.taken - len(pending), "damaged compression", codec.name)
+                    self._pending = pending
                     return
                 if not (piece.content or piece.used or piece.ended):
-                    self._stop(
-                        began if empty else self.taken,
-                        "truncated",
-                        f"the member that begins at byte {began} does not end",
-                    )
+                    detail = f"the member that begins at byte {began} does not end"
+                    self.damage = (began if empty else self.taken, "truncated", detail)
                     return
             pending = member.rest + pending
 
-    def _stop(self, at: int, reason: str, detail: str) -> None:
-        self.damage = (at, reason, detail)
-        while self._take(BLOCK):
-            pass
+    def _resumed(self, codec: Codec, damaged: int, reason: str, detail: str) -> bool:
+        """Go to the next member that inflates, and note what lies between; False where there is none."""
+        if reason == TOO_FAR:
+            return False
+        held, self._pending = self._pending, b""
+        at = max(damaged + 1 - (self.taken - len(held)), 0)
+        while True:
+            if (at := held.find(codec.magic, at)) < 0:
+                held = held[max(len(held) - len(codec.magic) + 1, 0) :]
+                at = 0
+                if not (block := self._take(BLOCK)):
+                    return False
+                held += block
+                continue
+            inflates, held = self._inflates(codec, held, at)
+            if inflates:
+                self._pending, self.damage = held[at:], None
+                self.gaps.append((damaged, self.taken - len(self._pending) - damaged, reason, detail))
+                return True
+            at += 1
+
+    def _inflates(self, codec: Codec, held: bytes, at: int) -> tuple[bool, bytes]:
+        """Return whether a member begins at byte `at` of `held`, as far as `TRIAL` tells; and what was read for it."""
+        member, given, end = codec.start(), 0, at + TRIAL
+        while not member.ended and given < TRIAL and at < end:
+            if at >= len(held):
+                held += self._take(FED)
+            piece = member.step(held[at : at + FED])
+            given, at = given + len(piece.content), at + piece.used
+            if not piece.sound:
+                return False, held
+            if not (piece.content or piece.used or piece.ended):
+                return given > 0, held
+        return True, held

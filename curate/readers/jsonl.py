@@ -1,8 +1,9 @@
 """JSON lines, plain or compressed as one stream (.gz, .zst, .bz2, .xz, .lz4): one damaged line loses that line only.
 
 Places: bytes of the file for plain files, bytes of the decompressed stream otherwise. Where decompression stops on
-damage, what was readable is kept and the rest of the file is a gap in stored bytes. Memory: one line, at most
-`max_record_bytes`, and one block.
+damage, what was readable is kept, and reading goes on with the next member (or frame, or stream) that inflates, as if
+it followed: what lies between, or up to the end of a file of one member, is a gap in stored bytes. Memory: one line, at
+most `max_record_bytes`, and one block.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, BinaryIO, Final
 import orjson
 
 from curate.readers.compression import Stored
-from curate.readers.events import End, Event, Refused, Structural, stored_ends
+from curate.readers.events import End, Event, Gap, Refused, Structural, stored_ends
 from curate.readers.lines import cut_at
 from curate.readers.parts import Border, Part
 from curate.readers.reader import Reader
@@ -38,16 +39,29 @@ def read_jsonl_events(file: BinaryIO, name: str, reader: Reader, part: Part | No
     first, skip, stop = offset, begin.skip, None
     if part is not None and part.end is not None:
         stop = part.stop if stored.place == "stored" else part.end.first
-    for line, length in cut_at(_from(stored.blocks(), skip), b"\n", reader.max_record_bytes):
-        event = _event(line, length, offset, stored.place, reader)
-        offset += length
-        del line  # it may be long, and what reads the event may take its time
-        yield event
-        del event
-        if offset == stop:
-            yield End(stored.place, offset - first)
-            return
+    lost = 0
+    for number, run in enumerate(stored.runs()):
+        for at, size, reason, detail in stored.gaps[max(number - 1, 0) : number]:
+            lost += size
+            yield Gap("stored", at, size, reason, detail)
+        for line, length in cut_at(run if number else _from(run, skip), b"\n", reader.max_record_bytes):
+            event = _event(line, length, offset, stored.place, reader)
+            offset += length
+            del line  # it may be long, and what reads the event may take its time
+            yield event
+            del event
+            if offset == stop:
+                yield End(stored.place, offset - first)
+                yield from _lost(lost)
+                return
+    yield from _lost(lost)
     yield from stored_ends(stored, offset - first)
+
+
+def _lost(size: int) -> Iterator[Event]:
+    """Yield the end of what lay in gaps between runs, where there is any."""
+    if size:
+        yield End("stored", size)
 
 
 def _from(blocks: Iterator[bytes], skip: int) -> Iterator[bytes]:

@@ -113,7 +113,7 @@ class Reader:
     form: Form | None = field(default=None, metadata=KEYED_IF_GIVEN)
     unit_bytes: int = field(default=UNIT_BYTES, metadata={"key": False})
 
-    version = 5  # raised when what a reader makes of some file changes
+    version = 6  # raised when what a reader makes of some file changes
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", source_root(self.root))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
@@ -12,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import lz4.frame
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -284,9 +286,7 @@ def test_compressed_file_of_no_bytes_is_recorded_as_truncated(
 
 
 @PACKERS
-def test_flipped_byte_in_the_middle_keeps_what_lies_before(
-    tmp_path: Path, name: str, pack: Callable[..., bytes]
-) -> None:
+def test_damaged_member_costs_its_own_lines_only(tmp_path: Path, name: str, pack: Callable[..., bytes]) -> None:
     content = numbered(3000)
     packed = bytearray(pack(content[:100_000], content[100_000:150_000], content[150_000:]))
     whole = [json.loads(line)["text"] for line in content.splitlines()]
@@ -294,10 +294,35 @@ def test_flipped_byte_in_the_middle_keeps_what_lies_before(
     packed[place : place + 8] = b"\xff" * 8
     events = read(tmp_path / name, bytes(packed))
     found = texts(events)
-    assert len(found) > 1000 and found[:1000] == whole[:1000]
+    behind = content[150_000:].count(b"\n") - 1
+    assert found[:1000] == whole[:1000] and found[-behind:] == whole[-behind:] and len(found) < len(whole)
     (gap,) = [event for event in events if isinstance(event, Gap)]
-    assert gap.place == "stored" and gap.offset + gap.length == len(packed)
-    assert gap.reason == "damaged compression"
+    assert (gap.place, gap.reason) == ("stored", "damaged compression")
+    assert gap.offset + gap.length == len(pack(content[:100_000], content[100_000:150_000]))
+
+
+@pytest.mark.parametrize("pack", [gzipped, zstandard.compress, lz4.frame.compress, bz2.compress])
+def test_members_are_found_again_behind_each_damage(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    lines = [json.dumps({"text": f"{number} " * 60}).encode() + b"\n" for number in range(40)]
+    packed = [pack(line) for line in lines]
+    for number in (3, 17, 18, 39):
+        packed[number] = b"\xff" + packed[number][1:]
+    name = {gzipped: "f.jsonl.gz", zstandard.compress: "f.jsonl.zst", bz2.compress: "f.jsonl.bz2"}.get(
+        pack, "f.jsonl.lz4"
+    )
+    events = read(tmp_path / name, b"".join(packed))
+    assert [int(text.split()[0]) for text in texts(events)] == [n for n in range(40) if n not in (3, 17, 18, 39)]
+    starts = [sum(map(len, packed[:number])) for number in (3, 17, 39)]
+    sizes = [len(packed[3]), len(packed[17]) + len(packed[18]), len(packed[39])]
+    assert [loss[1:3] for loss in losses(events)] == list(zip(starts, sizes, strict=True))
+
+
+def test_bytes_that_only_look_like_a_member_are_not_read_as_one(tmp_path: Path) -> None:
+    line = b'{"text":"' + b"x" * 300 + b'"}\n'
+    false = gzipped(b"nothing of the file" * 9)[:-8] + b"12345678"  # its check sum is wrong
+    events = read(tmp_path / "f.jsonl.gz", gzipped(line) + b"rubbish" + false + gzipped(line))
+    assert len(texts(events)) == 2
+    assert [loss[:3] for loss in losses(events)] == [("damaged compression", len(gzipped(line)), 7 + len(false))]
 
 
 @PACKERS
