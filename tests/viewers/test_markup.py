@@ -97,7 +97,8 @@ def test_page_admits_its_own_script_by_hash_and_no_other() -> None:
     assert told == f"{POLICY}; script-src 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s='"
     assert policy("") == POLICY and "unsafe-eval" not in told and "http" not in told
     assert "<script" not in document("t") and document("t", source=script()).count("<script>") == 1
-    assert script() == script() and "innerHTML" not in script() and "eval(" not in script()
+    assert script() == script() and "eval(" not in script()
+    assert script().count("innerHTML") == 1 and "made.innerHTML = slot.textContent" in script()  # the page itself
 
 
 def test_join_separates_and_escapes() -> None:
