@@ -62,6 +62,7 @@ class Machines:
     def line(self, line: str) -> str:
         """Return a line of the page as it reads on this machine."""
         line = line.replace("/shared", str(self.folder)).replace("=6379", f"={self.port}")
+        line = line.replace("--dashboard-host=head", "--dashboard-host=127.0.0.1")
         line = line.replace("head:6379", f"127.0.0.1:{self.port}").replace("head:8265", f"127.0.0.1:{self.dashboard}")
         if line.startswith("ray start"):
             line += " --num-cpus=1 --object-store-memory=100000000"
