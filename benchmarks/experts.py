@@ -3,11 +3,11 @@
 Run `python -m benchmarks.experts [--size small|full] [--tokens N] [--balance B…] [--keep FOLDER]`. The data are five
 sources with very unequal shares of each batch (8 : 4 : 2 : 1 : 1 rows, as a plan gives them), each with a rule of its
 own, so that experts that specialise are chosen unequally. The same small model is trained without balance, with "sign"
-and with "quantile", on the same batches, over paired seeds; each step expects `--tokens` (a multiple of 4) per expert.
+and with "quantile", on the same batches, over paired seeds; each step expects `--tokens` per expert, in whole fours.
 Measured from the log, as the run page plots it, over the last 100 steps: the mean of a step's max violation (largest
 load over mean load, less 1) over layers (Wang et al. 2024), that of its worst layer, and the violation of all these
 steps' loads added up; and the loss on held-out text of the same mixture, whose difference to no balance has a paired
-interval of 95 %. The default, "quantile", must keep the worst layer below .2, both the mean of layers.
+interval of 95 %. The mean of layers must stay below .2, and with "quantile", the default, the worst layer, too.
 
 `--keep` leaves the runs there: `curate watch FOLDER/quantile-0` draws their page. The last line is JSON; the exit
 status is 1 when a check fails. There are no peers: the unbalanced model is what it is compared with.
@@ -36,7 +36,7 @@ from trainers.train import train
 
 STEPS: Final = {"small": 300, "full": 800}
 SEEDS: Final = {"small": 3, "full": 5}
-VOCABULARY = 64
+VOCABULARY: Final = 64
 ROWS_OF: Final = (8, 4, 2, 1, 1)
 ROWS: Final = sum(ROWS_OF)
 EXPERTS, CHOSEN = 8, 2

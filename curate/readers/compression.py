@@ -37,6 +37,9 @@ TOO_FAR: Final = "inflates too far"
 TRIAL: Final = 1 << 16
 """Bytes, stored or inflated, that must be sound where a member is looked for behind damage."""
 
+TRIALS: Final = 256
+"""Most places at which a member is looked for behind one damage: chance makes one in 16 MB, malice one in 3 bytes."""
+
 WINDOW: Final = 1 << 27
 """Most memory for what a Zstandard frame or xz stream refers back to."""
 
@@ -295,12 +298,14 @@ class Stored:
             pending = member.rest + pending
 
     def _resumed(self, codec: Codec, damaged: int, reason: str, detail: str) -> bool:
-        """Go to the next member that inflates, and note what lies between; False where there is none."""
+        """Go to the next member that inflates, and note what lies between; False if none of `TRIALS` places has one."""
         if reason == TOO_FAR:
             return False
         held, self._pending = self._pending, b""
-        at = max(damaged + 1 - (self.taken - len(held)), 0)
-        while True:
+        at, trials = max(damaged + 1 - (self.taken - len(held)), 0), 0
+        while trials < TRIALS:
+            if at >= BLOCK:
+                held, at = held[at:], 0
             if (at := held.find(codec.magic, at)) < 0:
                 held = held[max(len(held) - len(codec.magic) + 1, 0) :]
                 at = 0
@@ -313,7 +318,8 @@ class Stored:
                 self._pending, self.damage = held[at:], None
                 self.gaps.append((damaged, self.taken - len(self._pending) - damaged, reason, detail))
                 return True
-            at += 1
+            at, trials = at + 1, trials + 1
+        return False
 
     def _inflates(self, codec: Codec, held: bytes, at: int) -> tuple[bool, bytes]:
         """Return whether a member begins at byte `at` of `held`, as far as `TRIAL` tells; and what was read for it."""

@@ -29,6 +29,7 @@ from curate.readers import compression as compression_module
 from curate.readers import files as files_module
 from curate.readers import jsonl as jsonl_module
 from curate.readers.chunks import chunks_of
+from curate.readers.compression import TRIALS
 from curate.readers.events import Event, Gap, Read, Refused, Structural, totals
 from curate.readers.jsonl import DEEPEST
 from curate.readers.open import read_events, read_records
@@ -323,6 +324,16 @@ def test_bytes_that_only_look_like_a_member_are_not_read_as_one(tmp_path: Path) 
     events = read(tmp_path / "f.jsonl.gz", gzipped(line) + b"rubbish" + false + gzipped(line))
     assert len(texts(events)) == 2
     assert [loss[:3] for loss in losses(events)] == [("damaged compression", len(gzipped(line)), 7 + len(false))]
+
+
+def test_member_behind_many_that_only_look_like_one_is_given_up(tmp_path: Path) -> None:
+    false = b"\x1f\x8b\x08\xff"  # flags that nobody may set
+    for count, lines in ((TRIALS - 1, 2), (TRIALS, 1)):
+        packed = [gzipped(b"{}\n"), b"rubbish" + false * count, gzipped(b"{}\n")]
+        events = read(tmp_path / "f.jsonl.gz", b"".join(packed))
+        assert len([event for event in events if isinstance(event, (Read, Refused))]) == lines
+        (gap,) = [event for event in events if isinstance(event, Gap)]
+        assert gap.length == len(packed[1]) + (len(packed[2]) if lines == 1 else 0)
 
 
 @PACKERS
