@@ -8,6 +8,7 @@ nothing: a lost worker or node is seen here, named, and tried again by `Retries`
 from __future__ import annotations
 
 import heapq
+import math
 import time
 import types
 import uuid
@@ -246,7 +247,9 @@ class _Flight:
             raise TaskError(self._gave_up(attempt, loss), **details) from error
         wait = retries.wait(attempt.losses)
         self.log.write("lost", **details, again_in=wait)
-        if not loss.node:  # a node is told once, not for each of its tasks
+        if loss.node:  # told once when it is seen to be gone, not for each of its tasks
+            self.looked = -math.inf
+        else:
             say(f"{self._place(attempt)}: lost its worker ({loss.exit}), again in {clock(wait)}")
         heapq.heappush(self.again, _Due(time.monotonic() + wait, attempt.losses, attempt))
 
