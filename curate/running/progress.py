@@ -64,10 +64,10 @@ class Progress:
         parts = [f"{self.title}: {self.done + self.reused}/{self.tasks} {self.words[0]}"]
         if self.reused:
             parts.append(f"{self.reused} reused")
-        if self.done:
+        if self.documents:
             parts.append(f"{self.documents / seconds:,.0f} {self.words[1]}/s")
-            if self.bytes:
-                parts.append(f"{self.bytes / seconds / 1e6:,.1f} MB/s")
+        if self.bytes:
+            parts.append(f"{self.bytes / seconds / 1e6:,.1f} MB/s")
         if 0 < self.done < open_tasks:
             share = self.bytes / self.total_bytes if self.bytes and self.total_bytes else self.done / open_tasks
             parts.append(f"{clock(seconds * (1 - share) / max(share, 1e-9))} left")
