@@ -7,6 +7,7 @@ the comparison will find with probability .8. Its seeds are none of the comparis
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,8 +101,8 @@ def plan_comparison(
     begun = time.process_time()
     first = next(iter(loaders.values()))
     costs = [measured_cost(first, validation, config) for config in sizes(most_steps)]
-    rest = budget - (time.process_time() - begun)
-    steps = _affordable_steps(costs, most_steps, len(loaders), seeds or WANTED_SEEDS, rest)
+    timing = time.process_time() - begun
+    steps = _affordable_steps(costs, most_steps, len(loaders), seeds or WANTED_SEEDS, budget, timing)
     configs = tuple(sizes(steps))
     noise = measured_noise(first, validation, configs[0])
     spent = time.process_time() - begun
@@ -147,13 +148,15 @@ def measured_noise(
     return {name: noise_of(found) for name, found in differences.items()}
 
 
-def _affordable_steps(costs: Sequence[Cost], most: int, mixtures: int, seeds: int, budget: float) -> int:
+def _affordable_steps(costs: Sequence[Cost], most: int, mixtures: int, seeds: int, budget: float, spent: float) -> int:
     steps = most
-    while (needed := _seconds(costs, steps, mixtures, seeds)) > budget:
+    while (needed := _seconds(costs, steps, mixtures, seeds)) > budget - spent:
         if steps // 2 < min(FEWEST_STEPS, most):
+            enough = math.ceil((needed + spent) / 60)
             raise ConfigurationError(
-                f"the budget leaves {budget / 60:.1f} CPU-minutes after timing, and {steps} steps with {seeds} seeds "
-                f"take {needed / 60:.1f}: raise it, give fewer widths or seeds, or less held-out text"
+                f"the budget leaves {(budget - spent) / 60:.1f} CPU-minutes after timing, and {steps} steps with "
+                f"{seeds} seeds take {needed / 60:.1f}: make it {enough} or more, or give fewer widths or seeds, or "
+                "less held-out text"
             )
         steps //= 2
     return steps

@@ -30,10 +30,10 @@ def test_plan_states_noise_and_what_will_be_found_and_keeps_to_the_budget():
 
 def test_steps_are_halved_until_the_seeds_are_affordable_and_a_budget_too_small_says_what_is_needed():
     costs = [Cost(1.0, 0.0, 0.0)]
-    assert _affordable_steps(costs, 64, mixtures=2, seeds=5, budget=1200) == 64
-    assert _affordable_steps(costs, 64, mixtures=2, seeds=5, budget=600) == 32
-    with pytest.raises(ConfigurationError, match=r"8 steps with 5 seeds take 2\.4"):
-        _affordable_steps(costs, 64, mixtures=2, seeds=5, budget=60)
+    assert _affordable_steps(costs, 64, mixtures=2, seeds=5, budget=1210, spent=10) == 64
+    assert _affordable_steps(costs, 64, mixtures=2, seeds=5, budget=610, spent=10) == 32
+    with pytest.raises(ConfigurationError, match=r"leaves 0\.8 .* 8 steps with 5 seeds take 2\.4: make it 3 or more"):
+        _affordable_steps(costs, 64, mixtures=2, seeds=5, budget=60, spent=10)
 
 
 def test_loader_that_ignores_its_seed_has_no_noise_and_is_refused():
