@@ -2,10 +2,11 @@
 
     shape(cells=200, stages=50, reasons=1000, scale=1)
 
-Ten sources go through chains of their own and then through stages that all share. Every reason has its samples,
-every step its counts by language, script, country and length, and the last dataset 40 topics, levels, 1,024 hosts and a
-mixture of as many caches as cells. `scale` multiplies documents and characters, and nothing else, so that two of them
-show whether a page grows with its corpus. Nothing is drawn at random: the same arguments give the same report.
+Ten sources go through chains of their own and then through stages that all share. Every reason has its samples, every
+step its counts by language, script, country and length, and the last dataset 40 topics, levels, 1,024 hosts and a
+mixture of as many caches as cells, each of ten sources, 100 languages and 60 licences. `scale` multiplies documents
+and characters, and nothing else, so that two of them show whether a page grows with its corpus. Nothing is drawn at
+random: the same arguments give the same report.
 """
 
 from __future__ import annotations
@@ -223,13 +224,30 @@ def _caches(last: StageView, cells: int, scale: int) -> tuple[ProductView, list[
 
 def _cell(last: StageView, name: str, documents: int) -> CellView:
     tokens = documents * CHARACTERS // 4
-    statistics = {"characters": documents * CHARACTERS, "bytes": documents * CHARACTERS, "unknown": 0}
+    by = {name_: _values(documents, values) for name_, values in _kinds(name).items()}
+    size = documents * CHARACTERS
+    statistics: dict[str, Any] = {"characters": size, "bytes": size, "unknown": 0, "by": by}
     dataset = {"name": last.name, "key": last.key, "content": last.manifest["content"]}
     description = Description(
         name, _key(name), dataset, _key("tokenizer"), None, "</s>", None, 0, (0,), 50_000, "tokenizers 0.0", "a", (1,),
         "uint16", tokens, documents, _key(f"content {name}"), {}, {}, {}, statistics,
     )  # fmt: skip
     return CellView("training", ("tokenize", _key("tokenize")), (last.name, last.key), name, description)
+
+
+def _kinds(cell: str) -> dict[str, tuple[str, ...]]:
+    """Return the values that the documents of a cell have, of each column."""
+    topic, level = cell.removeprefix("topic=").split("/quality_level=")
+    licences = tuple(f"LicenseRef-{number}" for number in range(60))
+    mixed = {"source": SOURCES, "language": LANGUAGES, "licence": licences}
+    return {**mixed, "topic": (topic,), "quality_level": (level,)}
+
+
+def _values(documents: int, values: tuple[str, ...]) -> dict[str, Any]:
+    parts = zip(values, _parts(documents, [place + 1 for place in range(len(values))]), strict=True)
+    counts = {value: {"documents": n, "tokens": n * CHARACTERS // 4} for value, n in parts if n}
+    whole = {"documents": documents, "tokens": documents * CHARACTERS // 4}
+    return {"all": whole, "values": least(counts, 256)}
 
 
 def _plan(made: list[CellView]) -> Plan:

@@ -1,17 +1,19 @@
 """Which licences stand behind the tokens that training reads: the plan's draws, or the caches where there is no plan.
 
 Draws are of caches. Where all documents of a cache have one licence (by its source, or by its dataset), its tokens are
-exact; else they are shared among the licences of its dataset by characters: an estimate, and marked as one.
+exact; else they are shared among licences as `viewers.read_values` does, by the tokens that the cache counts of each,
+and within a licence, or where it counts none, by the characters of its dataset: an estimate, and marked as one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from curate.caches.values import NAME_LENGTH
 from viewers.estimates import is_by_source
 from viewers.loading import Report
+from viewers.read_values import VALUE, Taken, apportioned, read_of_cell, taken_of
 from viewers.rights import Licence, Rights, rights_of
 from viewers.tokens import TRAINING, CellView
 
@@ -36,7 +38,7 @@ class Trained:
 def trained_by_licence(report: Report) -> list[Trained]:
     """Return them in the order of the caches; nothing for a result without caches to train on."""
     stages = {(stage.name, stage.key): stage for stage in report.stages}
-    read = report.plan.tokens_read() if report.plan is not None else None
+    read = taken_of(report.plan) if report.plan is not None else None
     found: dict[tuple[str, str, str], Trained] = {}
     for cell in report.cells:
         if cell.output == TRAINING and cell.dataset in stages:
@@ -46,24 +48,28 @@ def trained_by_licence(report: Report) -> list[Trained]:
     return list(found.values())
 
 
-def _of_cell(report: Report, cell: CellView, rights: Rights, read: Mapping[str, Any] | None) -> list[Trained]:
+def _of_cell(report: Report, cell: CellView, rights: Rights, read: Mapping[str, Taken] | None) -> list[Trained]:
     is_alone = is_by_source(report, cell)
     rows = [row for row in rights.licences if not is_alone or row.source == cell.cell]
+    found: list[Trained] = []
+    for licence, held, taken in _by_licence(cell, read, {row.licence[:NAME_LENGTH] for row in rows}):
+        mine = [row for row in rows if licence in (None, row.licence[:NAME_LENGTH])]
+        shares = [apportioned(amount, [row.characters for row in mine]) for amount in (held, taken)]
+        for row, h, r in zip(mine, *shares, strict=True):
+            found.append(Trained(row.source, row.licence, row.basis, h, r, len(rows) == 1))
+    return found
+
+
+def _by_licence(
+    cell: CellView, read: Mapping[str, Taken] | None, licences: set[str]
+) -> list[tuple[str | None, int, int]]:
+    """Return licence, tokens held and read; one row for all of them where the cache does not count just these."""
     held = cell.description.tokens
-    taken = held if read is None else int(read.get(cell.cell, 0))
-    held_shares, read_shares = (_shared(amount, [row.characters for row in rows]) for amount in (held, taken))
-    is_exact = len(rows) == 1
-    return [
-        Trained(row.source, row.licence, row.basis, h, r, is_exact)
-        for row, h, r in zip(rows, held_shares, read_shares, strict=True)
-    ]
-
-
-def _shared(amount: int, weights: list[int]) -> list[int]:
-    """Return `amount` split by `weights`, rounded down; what is left over goes to the first."""
-    whole = sum(weights)
-    parts = [amount * weight // whole if whole else 0 for weight in weights]
-    return [parts[0] + amount - sum(parts), *parts[1:]] if parts else []
+    taken = Taken((held,), (True,)) if read is None else read.get(cell.cell, Taken((0,), (True,)))
+    values = read_of_cell(cell, "licence", taken)
+    if all(one.name[0] == VALUE and one.name[1] in licences for one in values):
+        return [(one.name[1], one.held, one.read) for one in values]
+    return [(None, held, sum(taken.tokens))]
 
 
 def _joined(one: Trained, other: Trained) -> Trained:

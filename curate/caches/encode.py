@@ -17,6 +17,7 @@ from curate.accounting.statistics import Statistics, add, length_bin
 from curate.caches.backend import REFERENCE, Backend, fast_encoder
 from curate.caches.errors import CacheError, OtherTokenizerError
 from curate.caches.plan import DOCUMENTS, MOST_CELLS, UNTRAINED_RANGES, Plan, Values, digest_rows, tokens_schema
+from curate.caches.values import Values as ByValue
 from curate.exchange import partition_of
 from curate.regroup import Collector, memory_of
 from curate.running.jobs import Item, Resources, publish_files
@@ -124,16 +125,14 @@ class TokensJob:
                 "different versions of the tokenizers library"
             )
         masks = [NOT_TRAINED.name] if self.plan.masked else []
-        columns = list(dict.fromkeys(["id", "text", *self.plan.by, *masks]))
+        columns = list(dict.fromkeys(["id", "text", *self.plan.by, *self.plan.counted, *masks]))
         with self.plan.documents.collect(2) as documents, self.plan.tokens.collect(2) as tokens:
             shard = _Shard(self.plan, item.unit, encoder, fast_encoder(self.plan, self.backend), documents, tokens)
             for batch in cut_rows(self.plan.batches(item.unit, columns, ROWS), ENCODE_BYTES):
                 shard.add(batch)
             self.backend.check(shard.compared["differing"], self.plan.shards[item.unit].key)
             files = {collector.exchange.file: collector.finish() for collector in (documents, tokens)}
-            counts = (
-                {"cells": shard.statistics, "compared": shard.compared} if shard.fast else {"cells": shard.statistics}
-            )
+            counts: Statistics = {"cells": shard.told()} | ({"compared": shard.compared} if shard.fast else {})
             publish_files(self.store, item, self.name, files, counts)
         return shard.rows
 
@@ -151,6 +150,17 @@ class _Shard:
     rows: int = 0
     statistics: Statistics = field(default_factory=dict)
     compared: dict[str, int] = field(default_factory=lambda: {"documents": 0, "differing": 0})
+    by_value: ByValue = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make room for the counts by value."""
+        self.by_value = ByValue(self.plan.counted)
+
+    def told(self) -> Statistics:
+        """Return what is counted, by cell."""
+        for cell, counts in self.by_value.statistics().items():
+            self.statistics[self.plan.cells[cell].name]["by"] = counts
+        return self.statistics
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Encode the documents of `batch`."""
@@ -176,6 +186,7 @@ class _Shard:
         columns = [orders, batch.column("id"), lists, *ranges]
         self.tokens.add(pa.RecordBatch.from_arrays(columns, schema=schema), partition)
         self._count(cells, texts, encoded)
+        self.by_value.add(batch, cells, np.diff(encoded.offsets))
         self.rows += batch.num_rows
 
     def _untrained(

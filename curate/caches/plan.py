@@ -97,6 +97,7 @@ class Plan:
         canary: the ids that its canary has.
         cells: ordered by their values; empty while they are being counted.
         masked: whether the documents have the column `not_trained`.
+        counted: columns by whose values tokens are counted; they reach statistics and no byte of an array.
     """
 
     store: Store
@@ -110,6 +111,7 @@ class Plan:
     limits: Limits
     cells: tuple[Cell, ...] = ()
     masked: bool = False
+    counted: tuple[str, ...] = ()
 
     @property
     def partitions(self) -> int:

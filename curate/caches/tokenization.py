@@ -28,6 +28,7 @@ from curate.caches.finish import FinishJob, writers
 from curate.caches.layout import LAYOUT, Layout
 from curate.caches.lengths import Lengths, LengthsJob, read_lengths
 from curate.caches.plan import Cell, Plan, SourceShard, Values, cell_name
+from curate.caches.values import columns_in
 from curate.caches.write import WriteDocumentsJob, WriteTokensJob
 from curate.committing.gathered import Receipts, held
 from curate.configuration import ConfigurationError
@@ -122,8 +123,9 @@ class Tokenization:
         encoder = tokenizer.encoder()
         canary = tuple(encoder.canary())
         made = Plan(store, self.key, shards, self.by, tokenizer, encoder.dtype, canary, self.layout, exchange.LIMITS)
-        masked = NOT_TRAINED.name in {column[0] for column in self.dataset.manifest["schema"]}
-        return replace(made, masked=masked), kept
+        schema = self.dataset.manifest["schema"]
+        masked = NOT_TRAINED.name in {column[0] for column in schema}
+        return replace(made, masked=masked, counted=columns_in(schema)), kept
 
     def _receipts(self, plan: Plan, job: Job, task: str, units: Sequence[Any]) -> Receipts:
         items = [Item(plan.task_key(task, unit), f"{task} {unit}", unit) for unit in units]

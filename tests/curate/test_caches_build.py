@@ -14,6 +14,7 @@ import pytest
 
 from curate import Outputs, exchange
 from curate.caches import CacheError, OtherTokenizerError, TokenCache, encode
+from curate.caches import values as by_value
 from curate.caches.counting import LONGEST, count_used, named_longest
 from curate.caches.encode import TokensJob
 from curate.caches.layout import LAYOUT
@@ -135,6 +136,26 @@ def test_every_byte_is_the_same_in_any_order_of_tasks_and_when_run_again(tmp_pat
     assert trees[0] == trees[1] == trees[2]
     again = build(_in(dataset, tmp_path / "s0"), tokenizer, ("level",), SMALL)
     assert tree(tmp_path / "s0") == trees[0] and len(again.inner) > 20
+
+
+def test_statistics_of_a_cache_count_tokens_by_value(tmp_path: Path, tokenizer: Tokenizer, monkeypatch: Any) -> None:
+    monkeypatch.setattr(by_value, "ROWS", 7)
+    monkeypatch.setattr(by_value, "MOST", 1)
+    dataset = dataset_of(tmp_path, DOCUMENTS, files=3)
+    built = build(dataset, tokenizer, ("level",))
+    rows = [row for batch in dataset.batches(["id", "topic"]) for row in batch.to_pylist()]
+    topics = {row["id"]: row["topic"] for row in rows}
+    for cache in built.caches.values():
+        told = cache.description.statistics["by"]
+        assert set(told) == {"source", "topic", "licence"}  # "level" is no column of levels: its name says so
+        sums: dict[Any, list[int]] = {}
+        for place, identity in enumerate(cache.ids(0, len(cache))):
+            counts = sums.setdefault(topics[identity.tobytes()], [0, 0])
+            counts[0], counts[1] = counts[0] + 1, counts[1] + len(cache[place])
+        (lowest,) = told["topic"]["values"]["least"].values()  # of both, and exact
+        assert [lowest["documents"], lowest["tokens"]] == sums[lowest["name"]]
+        assert list(told["topic"].get("without", {}).values()) == sums.get(None, [])
+        assert list(told["topic"]["all"].values()) == [cache.documents, cache.tokens]
 
 
 @pytest.mark.slow

@@ -88,6 +88,7 @@ class Books:
                 offsets = group["offsets"][:]
                 told: dict[str, Any] = {"documents": len(offsets) - 1, "tokens": int(offsets[-1])}
                 told["lengths"] = (offsets[1:].astype(int) - offsets[:-1].astype(int)).tolist()
+                told["ids"] = [bytes(identity) for identity in group["ids"][:]]
                 assert told["tokens"] == group["tokens"].shape[0]
                 found[output, cell] = {**told, "dataset": self.caches[key]["from"][0], "content": entry["content"]}
         return found

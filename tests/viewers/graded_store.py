@@ -26,12 +26,14 @@ def make_graded_store(folder: Path) -> Made:
         score = 40 * topic + 5 * host + draw.randrange(-60, 60) - 50
         url = f"http://h{host}.example/{n}" if n % 9 else None
         rows.append({"text": text, "topic": TOPICS[topic], "url": url, "quality_score": score if n % 50 else None})
+        rows[-1]["language"] = (None, "de", "tr")[n % 7 % 3]
     for part in range(2):
         path = folder / f"in/{part}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in rows[part::2]))
     columns: dict[str, str | Column] = {
         "topic": "topic",
+        "language": "language",
         "url": Column("url"),
         "quality_score": Column("quality_score", "int64"),
     }

@@ -473,18 +473,56 @@ def components(books: Books, told: Told, _: str) -> Rows:
     return rows
 
 
-def drawn_by(books: Books, told: Told, column: str) -> Rows:
-    """Sum sequences and tokens, drawn one by one, over the cells with each value of a column."""
-    sums: dict[str, list[int]] = {}
-    phases = drawn(books)
-    for (_, cell), made in books.cells().items():
-        topic, _, level = cell.removeprefix("topic=").rpartition("/quality_level=")
-        mine = sums.setdefault({"topic": topic, "quality_level": level}[column], [0, 0, 0])
-        for place in (0, 1):
-            mine[place] += sum(counts[cell][place] for _, counts in phases)
-        mine[2] += made["tokens"]
-    total = sum(n for n, _, _ in sums.values())
-    return [[value, *_draws(n, total, read, tokens)] for value, (n, read, tokens) in sums.items()]
+LANGUAGES: Final = {"de": "German (de)", "tr": "Turkish (tr)"}
+
+
+def read_values(books: Books, told: Told, column: str) -> Rows:
+    """Count the tokens of each document by its value, and share what is drawn of each cache by them."""
+    plan, phases = Plan.load(books.plan_path), drawn(books)
+    sums: dict[str, list[Any]] = {}
+    for (output, cell), made in books.cells().items():
+        if output != "training":
+            continue
+        query = f"SELECT id, {column}::VARCHAR FROM docs WHERE stage = ?"
+        named = {bytes(identity): value for identity, value in books.rows(query, made["dataset"])}
+        held: dict[str, list[int]] = {}
+        for identity, length in zip(made["ids"], made["lengths"], strict=True):
+            value = named[identity]
+            value = f"no {column}" if value is None else LANGUAGES.get(value, value)
+            mine = held.setdefault(value, [0, 0])
+            mine[0], mine[1] = mine[0] + 1, mine[1] + length
+        component, before = next(c for c in plan.components if c.name == cell), 0
+        for place, (_, counts) in enumerate(phases):
+            n, amount = counts[cell]
+            ends = before % component.sequences, (before := before + n) % component.sequences
+            exact = len(held) == 1 or not amount or ends == (0, 0)
+            for value, part in _in_whole_parts(amount, {value: pair[1] for value, pair in held.items()}).items():
+                mine = sums.setdefault(value, [0, 0, [0] * len(phases), [True] * len(phases)])
+                mine[2][place] += part
+                mine[3][place] &= exact
+        for value, (documents, tokens) in held.items():
+            sums[value][0] += documents
+            sums[value][1] += tokens
+    rows = []
+    whole = [sum(amounts[2][place] for amounts in sums.values()) for place in range(len(phases))]
+    for value, (documents, tokens, parts, exact) in sums.items():
+        read = sum(parts)
+        row = [value, documents, tokens, read if all(exact) else f"≈ {read}", share(read, sum(whole))]
+        row.append(decimal(Fraction(read, tokens), 2))
+        for place in range(len(phases)) if len(phases) > 1 else ():
+            row += [parts[place] if exact[place] else f"≈ {parts[place]}", share(parts[place], whole[place])]
+        rows.append(row)
+    return rows
+
+
+def _in_whole_parts(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
+    """Give each its share rounded down, then one more to those that lack most, as to seats of a parliament."""
+    exact = {name: Fraction(amount * weight, sum(weights.values())) for name, weight in weights.items()}
+    seats = {name: int(value) for name, value in exact.items()}
+    lacks = sorted(exact, key=lambda name: (seats[name] - exact[name], name.startswith("no "), name))
+    for name in lacks[: amount - sum(seats.values())]:
+        seats[name] += 1
+    return seats
 
 
 def _draws(n: int, total: int, read: int, tokens: int) -> Row:
@@ -667,7 +705,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     ),
     NotRecounted("Inputs", "the sums of Records, refusals and gaps of each source"),
     NotRecounted("Versions", TEXT),
-    Recount("Drawn by (.*)", drawn_by),
+    Recount("What training reads by (.*)", read_values),
     Recount("Documents of (.*) by tokens", by_tokens),
     Recount("Which sources duplicates are of, in (.*)", who_for_whom),
     Recount("Sizes of clusters in (.*)", cluster_sizes),

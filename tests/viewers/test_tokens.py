@@ -194,7 +194,7 @@ def test_tokens_mixture_names_plan_and_batches(root: Node, trained: Made, plan: 
 
 
 def test_tokens_mixture_picture_has_a_strip_per_component_and_a_border(root: Node, plan: Plan) -> None:
-    (figure,) = root.one("section", id="mixture").all("figure")
+    (figure,) = root.one("section", id="mixture").all("figure", class_="strips")
     strips = figure.all("svg")
     assert len(strips) == len(plan.components) == 2
     for strip in strips:

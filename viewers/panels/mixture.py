@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
 from mixtures.plan import Plan
 from viewers.budget import LONG_ROWS, ROWS
-from viewers.cells import cell_of, columns_of
 from viewers.curves import Stretch, strip
 from viewers.identities import identity_line
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, fixed, grouped, rounded, share
 from viewers.panels.panel import Panel
+from viewers.panels.read_values import read_parts
 from viewers.provenance import ProvenanceView
 from viewers.shares import PhaseShares, Share, is_met, phases_of, plan_identities
 from viewers.tables import Group, Mark, code, facts, left_out, mark, table
@@ -42,8 +42,7 @@ def mixture(report: Report) -> Panel | None:
             left_out(max(len(order) - LONG_ROWS, 0), "components"),
             left_out(max(len(phases) - ROWS, 0), "phases"),
             _why(plan, phases, report.provenance),
-            *_by_columns(report, plan),
-            _not_told(report),
+            *read_parts(report, plan),
             _sums(plan, phases),
             _facts(report, plan),
         ]
@@ -162,62 +161,6 @@ def _whole(plan: Plan, order: Sequence[str]) -> list[list[Child]]:
         ]
         for name in order
     ]
-
-
-def _by_columns(report: Report, plan: Plan) -> Iterator[Markup]:
-    """Yield, of caches by two columns, what is drawn of each value of either."""
-    for made in report.products:
-        if made.kind == "caches" and len(columns_of(made)) == 2:
-            places = {part.name: pair for part in plan.components if (pair := cell_of(made, part.name)) is not None}
-            for number, column in enumerate(columns_of(made)):
-                if places:
-                    yield _by_column(plan, column, {name: pair[number] for name, pair in places.items()})
-
-
-def _by_column(plan: Plan, column: str, values: Mapping[str, str]) -> Markup:
-    drawn, read = plan.draws(), plan.tokens_read()
-    sums: dict[str, list[int]] = {}
-    for part in plan.components:
-        if part.name in values:
-            counted_ = sums.setdefault(values[part.name], [0, 0, 0])
-            for place, amount in enumerate((drawn[part.name], read[part.name], part.tokens)):
-                counted_[place] += amount
-    order = sorted(sums, key=lambda value: (-sums[value][0], value))
-    rows: list[list[Child]] = [
-        [
-            shortened(value),
-            share(sequences, len(plan)),
-            grouped(sequences),
-            grouped(tokens),
-            grouped(available),
-            _epochs(tokens, available),
-        ]
-        for value, (sequences, tokens, available) in ((value, sums[value]) for value in order[:LONG_ROWS])
-    ]
-    name = shortened(column)
-    columns = (name, "Drawn", "Sequences", "Tokens read", "Tokens available", "Epochs")
-    return join(
-        [table(f"Drawn by {name}", Mark.EXACT, columns, rows), left_out(max(len(order) - LONG_ROWS, 0), "values")]
-    )
-
-
-PARTS: Final = ("source", "language", "topic")
-"""Columns by which a reader may want to know what training reads."""
-
-
-def _not_told(report: Report) -> Markup | None:
-    """Return by what the draws cannot be told, for no cache is cut by it; None where they can by all of `PARTS`."""
-    cut = dict.fromkeys(name for made in report.products if made.kind == "caches" for name in columns_of(made))
-    lacks = [name for name in PARTS if name not in cut]
-    if not lacks:
-        return None
-    by = " and ".join(map(shortened, list(cut)[:NAMED]))
-    sentence = (
-        f"What training reads by {' or '.join(lacks)} is not told: "
-        + (f"token caches are cut by {by}" if cut else "token caches are not cut")
-        + ", and draws are known of whole caches only (tokenize(…, by=…) cuts them otherwise). By licence: see Rights."
-    )
-    return element("p", sentence, class_="note")
 
 
 def _epochs(drawn: int, sequences: int) -> str:
