@@ -70,6 +70,7 @@ _BLOCK: Final = 2048  # shingles at a time: they stay in the first-level cache, 
 _VECTOR: Final = 32  # values padded to whole vectors; divides _BLOCK
 _LANES: Final = 4  # hash functions evaluated together, so that a shingle is loaded once for four
 _EDGES: Final = 1 << 14  # compared at a time: 1 kB each, and one template gives millions
+_BANDS: Final = 4  # looked at together for the first one in which a pair agrees
 _LEVELS: Final = 8  # bands that fit into a split key, one byte each
 
 
@@ -193,22 +194,36 @@ def signatures(text: pa.LargeStringArray, minhash: MinHash, left_out: Hashes = N
 
     The share of equal values estimates Jaccard without bias, with variance J(1 - J) / (bands · rows).
     """
-    return _values_of(sets_of(text, minhash, left_out), np.arange(len(text)), minhash)
+    return _values_of(sets_of(text, minhash, left_out), np.arange(len(text)), permutations(minhash))
 
 
 def first_bands(sets: Sets, a: Indices, b: Indices, minhash: MinHash) -> Indices:
     """Return the first band in which sets a[i] and b[i] agree, -1 where none: what made them candidates.
 
     A function of the two sets, so nothing has to be carried from bucket to verdict. For edges, not for all candidates:
-    it costs 120 functions for each shingle of a document that occurs in `a` or `b`.
+    it costs some functions for each shingle of a document that occurs in `a` or `b`. Bands are looked at `_BANDS` at a
+    time, the later ones for pairs that agree in none before: similar pairs mostly agree in one of the first.
     """
+    found = np.full(len(a), -1, np.int64)
+    functions = permutations(minhash)
+    open_pairs = np.arange(len(a))
+    for band in range(0, minhash.bands, _BANDS):
+        some = slice(band * minhash.rows, (band + _BANDS) * minhash.rows)
+        agree = _agreeing(sets, a[open_pairs], b[open_pairs], (functions[0][some], functions[1][some]), minhash.rows)
+        found[open_pairs] = np.where(agree >= 0, band + agree, -1)
+        open_pairs = open_pairs[agree < 0]
+    return found
+
+
+def _agreeing(sets: Sets, a: Indices, b: Indices, functions: tuple[Values, Values], rows: int) -> Indices:
+    """Return the first of some bands, of `rows` functions each, in which sets a[i] and b[i] agree, -1 where none."""
     documents, local = np.unique(np.concatenate([a, b]), return_inverse=True)
-    values = _values_of(sets, documents, minhash)
+    values = _values_of(sets, documents, functions)
     left, right = local.reshape(-1)[: len(a)], local.reshape(-1)[len(a) :]
     found = np.empty(len(a), np.int64)
     for first in range(0, len(a), _EDGES):
         some = slice(first, first + _EDGES)
-        agree = (values[left[some]] == values[right[some]]).reshape(-1, minhash.bands, minhash.rows).all(axis=2)
+        agree = (values[left[some]] == values[right[some]]).reshape(-1, len(functions[0]) // rows, rows).all(axis=2)
         found[some] = np.where(agree.any(axis=1), agree.argmax(axis=1), -1)
     return found
 
@@ -219,12 +234,12 @@ def _whole_lanes(a: Values, b: Values) -> tuple[Values, Values]:
     return np.concatenate([a, np.ones(spare, np.uint32)]), np.concatenate([b, np.zeros(spare, np.uint32)])
 
 
-def _values_of(sets: Sets, documents: Indices, minhash: MinHash) -> Values:
+def _values_of(sets: Sets, documents: Indices, functions: tuple[Values, Values]) -> Values:
     """Return the MinHash values of some of the sets."""
-    functions = _whole_lanes(*permutations(minhash))
-    values = np.empty((len(documents), len(functions[0])), np.uint32)
-    _signatures(sets.offsets, sets.values, documents, *functions, values)
-    return np.ascontiguousarray(values[:, : minhash.bands * minhash.rows])
+    a, b = _whole_lanes(*functions)
+    values = np.empty((len(documents), len(a)), np.uint32)
+    _signatures(sets.offsets, sets.values, documents, a, b, values)
+    return np.ascontiguousarray(values[:, : len(functions[0])])
 
 
 def split_keys(keys: Hashes) -> Hashes:

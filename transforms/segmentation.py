@@ -312,11 +312,12 @@ def _ascii_words(
 def _write_bits(bits: np.uint64, block: Int, out: Positions, count: Int) -> Int:
     """Write the positions of `bits` to `out` from place `count` on, eight at a time, and return where the next goes."""
     end: Int = count + count_bits(bits)
-    while count < end:
-        for place in range(8):
-            out[count + place] = block + np.int64(trailing_zeros(bits))
+    place, last = np.uint64(count), np.uint64(end)  # unsigned: no test for negative indices
+    while place < last:
+        for more in range(8):
+            out[place + np.uint64(more)] = block + np.int64(trailing_zeros(bits))
             bits &= bits - ONE
-        count += 8
+        place += np.uint64(8)
     return end
 
 

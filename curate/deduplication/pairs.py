@@ -37,6 +37,11 @@ from transforms.word_hashes import Hashes
 
 PAIRS_AT_A_TIME: Final = 1 << 19
 
+SIGNED: Final = 7 / 8
+"""Share of the texts of a batch that must stay for all of them to be signed; changes no output."""
+
+Flags = npt.NDArray[np.bool_]
+
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -92,11 +97,10 @@ class BandsJob:
             for batch, refs in self.plan.ordered(item.unit):
                 stays = not_empty(batch.column("text"))
                 stays[gone.below(int(refs[-1]) + 1).column("ref").to_numpy() - refs[0]] = False
-                there, few = digests[rows : rows + len(refs)], refs
-                if not stays.all():
-                    mine = pa.array(stays)
-                    batch, there, few = batch.filter(mine), there.filter(mine), refs[stays]
-                bands = self._bands(batch, there, few, (skipped, left_out))
+                keys, mine = self._keys(batch.column("text"), stays, left_out), pa.array(stays)
+                few = (batch if self.plan.needs_length else batch.drop_columns("text")).filter(mine)
+                there = digests[rows : rows + len(refs)].filter(mine)
+                bands = self._bands(keys, few, there, refs[stays], skipped)
                 found.add(bands, partition_of(bands.column("bucket").to_numpy(), exchange.partitions))
                 rows += len(refs)
             publish_files(self.store, item, self.name, {exchange.file: found.finish()}, {})
@@ -107,15 +111,20 @@ class BandsJob:
         ends = pq.read_table(self.plan.file("span", 0, "span.parquet"), schema=SPAN).to_pylist()
         return common_prefix(ends[0]["lowest"], ends[0]["highest"]) if ends else 0
 
-    def _bands(self, batch: pa.RecordBatch, digests: pa.Array, refs: Refs, known: tuple[int, Hashes]) -> pa.RecordBatch:
-        """Return the rows of some documents; `known` are the bytes of keep order to skip, and what is left out."""
-        minhash, (skipped, left_out) = self.plan.minhash, known
-        order = self._orders(batch, digests, refs, skipped)
-        keys = band_keys(batch.column("text"), minhash, left_out)
-        splits = split_keys(keys)
+    def _keys(self, text: pa.LargeStringArray, stays: Flags, left_out: Hashes) -> Hashes:
+        """Return the band keys of texts that stay. Where few go theirs are made too: copying the others is dearer."""
+        if np.count_nonzero(stays) < SIGNED * len(stays):
+            return band_keys(text.filter(pa.array(stays)), self.plan.minhash, left_out)
+        return band_keys(text, self.plan.minhash, left_out)[stays]
+
+    def _bands(
+        self, keys: Hashes, batch: pa.RecordBatch, digests: pa.Array, refs: Refs, skipped: int
+    ) -> pa.RecordBatch:
+        """Return the rows of some documents, of which `skipped` bytes of the keep order are left out."""
+        order, splits = self._orders(batch, digests, refs, skipped), split_keys(keys)
         if self.plan.within is not None:
             keys = scoped_keys(keys, group_hashes(batch.column(self.plan.within)))
-        bands = minhash.bands
+        bands = self.plan.minhash.bands
         arrays = [keys.reshape(-1), splits.reshape(-1), np.repeat(order, bands), np.repeat(refs, bands)]
         return pa.RecordBatch.from_arrays([pa.array(array) for array in arrays], schema=BANDS)
 
