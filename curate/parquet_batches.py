@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-BATCH_ROWS: Final = 4096
-BATCH_BYTES: Final = 8 << 20
+BATCH_ROWS: Final = 8192
+BATCH_BYTES: Final = 16 << 20
 BUFFER: Final = 1 << 20
 
 

@@ -26,7 +26,7 @@ from curate.readers.seen import Seen
 from transforms.outcome import rows as rows_from
 from transforms.schema import ID, ORIGIN
 
-CHUNK_ROWS: Final = 4096
+CHUNK_ROWS: Final = 8192
 CHUNK_BYTES: Final = 8 << 20
 
 RECORD_KEYS: Final = pa.schema(
