@@ -83,7 +83,12 @@ def part_batches(store: Store, key: str, columns: Sequence[str], schema: pa.Sche
     Raises:
         StoreError: the shard is not there, or has other bytes than its receipt says.
     """
-    with open_parquet(checked_file(store, key, "part.parquet")) as file:
+    yield from file_columns(checked_file(store, key, "part.parquet"), columns, schema)
+
+
+def file_columns(path: Path, columns: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield what `part_batches` does of a part at `path` that the caller has checked."""
+    with open_parquet(path) as file:
         there = set(file.schema_arrow.names)
         wanted = [name for name in columns if name in there]
         groups = (group_batches(file, group, wanted) for group in range(file.num_row_groups))

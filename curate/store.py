@@ -211,13 +211,13 @@ class Store:
         finally:
             path.unlink(missing_ok=True)
 
-    def publish(self, spooled: Path, name: str) -> str:
-        """Publish the closed file `spooled` under `name` and return its digest.
+    def publish(self, spooled: Path, name: str, digest: str | None = None) -> str:
+        """Publish the closed file `spooled` under `name` and return its digest, which a caller who took it gives.
 
         Raises:
             StoreError: another file is published under `name` and its bytes differ.
         """
-        digest = digest_file(spooled)
+        digest = digest or digest_file(spooled)
         self._reach(name, "spooled")
         published = self.files.create(spooled, name, digest)
         if published != digest:

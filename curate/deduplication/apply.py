@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Final
 
 import numpy as np
@@ -55,22 +56,23 @@ class ApplyJob:
     def run(self, item: Item) -> int:
         """Publish what stays of shard `item.unit`, and return how many documents it had."""
         measure: Measure = "jaccard" if self.plan.method is None else self.plan.method.measure
-        listing = listed(self.plan, self.verdicts, item.unit)
+        part = self.plan.part(item.unit)
+        listing = listed(self.plan, self.verdicts, item.unit, part)
         named = MEASURES[measure] + ("" if self.plan.without_templates is None else WITHOUT_TEMPLATES)
         shown = Shown.of(self.sampled, _array(listing[0]), listing[1])
         reference_of = self.plan.reference_of if self.plan.frozen else None
-        told = Told(listing, self._survivors(item.unit), self._threshold(), named, reference_of, shown)
+        told = Told(listing, self._survivors(item.unit, part), self._threshold(), named, reference_of, shown)
         action = TagListed if self.plan.action == "tag" else DropListed
         step = Step(STEP, action(told, self.plan.count, self.plan.schema))
         job = DocumentJob(self.store, self.name, None, (step,), self.plan.schema, self.forbids)
-        return job.run(Item(item.key, item.label, ShardUnit(self.plan.shards[item.unit])))
+        return job.run(Item(item.key, item.label, ShardUnit(self.plan.shards[item.unit], part)))
 
-    def _survivors(self, shard: int) -> Survivors:
+    def _survivors(self, shard: int, part: Path) -> Survivors:
         """Return the documents of `shard` because of which others go, and how many those are."""
         if self.because is None:
             return np.empty(0, "S16"), np.empty(0, np.int64)
         cursor, ids, counts = cursor_of(self.plan, self.because, shard), [np.empty(0, "S16")], [np.empty(0, np.int64)]
-        for batch, refs in self.plan.batches(shard, "id"):
+        for batch, refs in self.plan.batches(shard, "id", part=part):
             rows = cursor.below(int(refs[-1]) + 1).column("because").to_numpy() - refs[0]
             mine, found = np.unique(rows, return_counts=True)
             ids.append(_bytes(batch.column("id"))[mine])
@@ -83,11 +85,13 @@ class ApplyJob:
         return "< 1" if self.plan.method is None else f"< {decimal_text(self.plan.method.ratio)}"
 
 
-def listed(plan: Plan, verdicts: Regrouped, shard: int) -> tuple[npt.NDArray[np.bytes_], pa.Table]:
-    """Return the ids of the documents of `shard` that go, sorted, and their rows of `VERDICTS`."""
+def listed(
+    plan: Plan, verdicts: Regrouped, shard: int, part: Path | None = None
+) -> tuple[npt.NDArray[np.bytes_], pa.Table]:
+    """Return the ids of the documents of `shard` that go, sorted, and their rows of `VERDICTS`; `part` if known."""
     cursor = cursor_of(plan, verdicts, shard)
     ids, rows = [np.empty(0, "S16")], [pa.RecordBatch.from_pylist([], VERDICTS)]
-    for batch, refs in plan.batches(shard, "id"):
+    for batch, refs in plan.batches(shard, "id", part=part):
         mine = cursor.below(int(refs[-1]) + 1)
         rows.append(mine)
         ids.append(_bytes(batch.column("id"))[mine.column("ref").to_numpy() - refs[0]])

@@ -21,7 +21,7 @@ from curate.accounting.measured import MEASURES_FILE, StoredMeasures
 from curate.accounting.measures import Measures, measure
 from curate.digests import digest_json
 from curate.exchange import FORMAT, Limits
-from curate.parts import BATCH_BYTES, checked_file, part_batches
+from curate.parts import BATCH_BYTES, checked_file, file_columns
 from curate.receipts import read_receipt
 from curate.recipes.reference import Frozen
 from curate.regroup import Cursor, Exchange, Regrouped, memory_of
@@ -230,11 +230,21 @@ class Plan:
         frozen = self.frozen[shard - len(self.shards)]
         return frozen.store, frozen.key
 
-    def batches(self, shard: int, *columns: str | None) -> Iterator[tuple[pa.RecordBatch, Refs]]:
-        """Yield `columns` of an input shard (None is none) with the refs of the rows."""
+    def part(self, shard: int) -> Path:
+        """Return where the rows of an input shard lie, checked.
+
+        Raises:
+            StoreError: they are missing or damaged.
+        """
+        return checked_file(*self.place(shard), "part.parquet")
+
+    def batches(
+        self, shard: int, *columns: str | None, part: Path | None = None
+    ) -> Iterator[tuple[pa.RecordBatch, Refs]]:
+        """Yield `columns` of an input shard (None is none) with the refs of the rows; `part` if that is known."""
         wanted = [str(name) for name in dict.fromkeys(columns) if name in self.schema.names]
         first = shard << SHARD_BITS
-        for batch in part_batches(*self.place(shard), wanted, self.schema):
+        for batch in file_columns(part or self.part(shard), wanted, self.schema):
             yield batch, np.arange(first, first + batch.num_rows, dtype=np.int64)
             first += batch.num_rows
 

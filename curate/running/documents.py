@@ -22,11 +22,10 @@ from curate.accounting.ledger import LEDGER, SAMPLES
 from curate.accounting.measured import MEASURES, MEASURES_FILE, Measured
 from curate.accounting.samples import Samples
 from curate.accounting.statistics import Statistics, merge
-from curate.digests import digest_file
 from curate.inputs.files import FileUnit, open_hashed
 from curate.isolation.guard import NO_GUARD, Guard, GuardedShard, Settled
 from curate.parquet_batches import file_batches, open_parquet
-from curate.parts import stored_measures
+from curate.parts import checked_file, stored_measures
 from curate.readers.chunks import CHUNK_ROWS, RECORD_KEYS, Chunk, chunks_of
 from curate.readers.open import read_events
 from curate.readers.reader import MAX_RECORD_BYTES, Reader
@@ -49,9 +48,10 @@ RECORD_TIMES: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class ShardUnit:
-    """An upstream shard as the input of a task."""
+    """An upstream shard as the input of a task; `checked` is its part, where the task has checked that already."""
 
     key: str
+    checked: Path | None = None
 
     def described(self) -> dict[str, str]:
         """Return the unit as it stands in a receipt."""
@@ -126,7 +126,7 @@ class _Chunks:
 
     def __enter__(self) -> Iterator[Chunk]:
         if isinstance(self.unit, ShardUnit):
-            return read_shard(self.job.store, self.unit.key, self.job.chunk_rows)
+            return read_shard(self.job.store, self.unit.key, self.job.chunk_rows, self.unit.checked)
         if isinstance(self.unit, RowsUnit):
             return self.unit.chunks()
         if self.job.reader is None:
@@ -139,8 +139,8 @@ class _Chunks:
         self.stack.__exit__(*error)  # type: ignore[arg-type]
 
 
-def read_shard(store: Store, key: str, chunk_rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
-    """Yield the rows of the shard `key` as chunks; nothing when it keeps nothing.
+def read_shard(store: Store, key: str, chunk_rows: int = CHUNK_ROWS, checked: Path | None = None) -> Iterator[Chunk]:
+    """Yield the rows of the shard `key` as chunks; nothing when it keeps nothing. `checked` is its part, if known.
 
     Raises:
         StoreError: the shard is not there, or has other bytes or rows than its receipt says.
@@ -151,11 +151,7 @@ def read_shard(store: Store, key: str, chunk_rows: int = CHUNK_ROWS) -> Iterator
     part = receipt.files.get("part.parquet")
     if part is None:
         return
-    name = f"{shard_folder(key)}/part.parquet"
-    if not store.exists(name) or digest_file(path := store.local(name, part.digest)) != part.digest:
-        folder = store.url(shard_folder(key))
-        raise StoreError(f"{store.url(name)} is missing or damaged: remove {folder} and run the recipe again")
-    first = 0
+    path, first = checked or checked_file(store, key, "part.parquet"), 0
     with open_parquet(path) as file, stored_measures(store, receipt) as measures:
         for batch in file_batches(file, chunk_rows):
             ordinals = np.arange(first, first + batch.num_rows, dtype=np.int64)

@@ -154,11 +154,11 @@ class CompactJob:
             samples = stack.enter_context(self.store.spool())
             sampled = write_parquet(samples, [self._samples(receipts)], SAMPLES)
             folder = shard_folder(item.key)
-            self.store.publish(path, f"{folder}/part.parquet")
+            self.store.publish(path, f"{folder}/part.parquet", entry.digest)
             files = {"part.parquet": entry}
             if MEASURES_FILE in made:
-                self.store.publish(beside, f"{folder}/{MEASURES_FILE}")
                 files[MEASURES_FILE] = made[MEASURES_FILE]
+                self.store.publish(beside, f"{folder}/{MEASURES_FILE}", files[MEASURES_FILE].digest)
             if sampled.rows:
                 size = samples.stat().st_size
                 digest = self.store.publish(samples, f"{folder}/samples.parquet")
