@@ -17,6 +17,9 @@ FILE: Final = "ablation.json"
 FORMAT: Final = Format(1, "make it again with curate ablate")
 """Version 1: the first."""
 
+MEAN: Final = "mean of domains"
+"""The mean of the losses on all domains, each weighing the same: a further comparison where there are several."""
+
 Verdict = Literal["earned its place", "is better left out", "not told apart", "not tried"]
 
 
@@ -39,6 +42,11 @@ class AblatedPart:
     verdict: Verdict
     why: str
     effects: tuple[Effect, ...]
+
+    @property
+    def whole(self) -> Effect:
+        """The effect on the mean of domains, or on the only one; there is none of a part that was not tried."""
+        return next((effect for effect in self.effects if effect.domain == MEAN), self.effects[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from trainers.config import flat
 from trainers.evidence.compare import AtSize, Comparison, Contrast
 from trainers.evidence.pilot import Planned
 from trainers.evidence.power import POWER
+from viewers.difference_dots import Difference, chart
 from viewers.frame import document, write_whole
 from viewers.markup import Child, Markup, element
 from viewers.numbers import grouped
@@ -24,9 +25,6 @@ from viewers.visible import shortened
 
 FORMAT: Final = Format(1, "compare again with curate compare")
 """Version 1: the first."""
-
-WIDTH: Final = 10_000
-HEIGHT: Final = 10
 
 
 def write_comparison(found: Comparison, planned: Planned | None, path: Path) -> list[Path]:
@@ -125,7 +123,7 @@ def _section(size: AtSize, found: Comparison) -> Markup:
         "section",
         element("h2", f"Width {model.width}"),
         element("p", lede),
-        chart(size.contrasts),
+        chart("Differences", [_difference(contrast) for contrast in size.contrasts]),
         table(
             "Differences", Mark.EXACT, ("Domain", "Difference", "From", "To", "Verdict"), rows, frozenset({"Verdict"})
         ),
@@ -141,44 +139,10 @@ def _row(contrast: Contrast) -> Sequence[Child]:
     return [shortened(contrast.domain), *numbers, shortened(contrast.said)]
 
 
-def chart(contrasts: Sequence[Contrast]) -> Markup:
-    """Return the intervals as dots with lines on one scale around 0; the table below says the same in numbers."""
-    reach = max((abs(end) for c in contrasts for end in (c.interval.low, c.interval.high)), default=0.0) or 1.0
-    items = [
-        element(
-            "li",
-            element("span", shortened(f"{contrast.domain}: {contrast.second}", 60), class_="label"),
-            _dot(contrast, reach),
-            element("span", shortened(contrast.said, 60), class_="value"),
-        )
-        for contrast in contrasts
-    ]
-    ends = (
-        element("span", f"−{reach:.3f}", class_="low"),
-        element("span", "0"),
-        element("span", f"+{reach:.3f}", class_="high"),
-    )
-    scale = element("li", element("span", class_="label"), element("span", *ends, class_="ends"), class_="axis")
-    caption = element("figcaption", "Differences", element("span", "dot: mean, line: interval", class_="legend"))
-    return element("figure", caption, element("ul", scale, *items), class_="bars dots")
-
-
-def _dot(contrast: Contrast, reach: float) -> Markup:
-    low, at, high = (
-        round(WIDTH / 2 * (1 + value / reach))
-        for value in (contrast.interval.low, contrast.interval.mean, contrast.interval.high)
-    )
-    tone = "out" if contrast.interval.verdict == "different" else "in"
-    return element(
-        "svg",
-        element("path", d=f"M{WIDTH // 2} 0V{HEIGHT}", class_="same"),
-        element("path", d=f"M{low} {HEIGHT // 2}H{high}", class_=f"range {tone}"),
-        element("path", d=f"M{at} {HEIGHT // 2}h0", class_=f"dot {tone}"),
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-        focusable="false",
-    )
+def _difference(contrast: Contrast) -> Difference:
+    it = contrast.interval
+    label, said = shortened(f"{contrast.domain}: {contrast.second}", 60), shortened(contrast.said, 60)
+    return Difference(label, it.low, it.mean, it.high, said, it.verdict == "different")
 
 
 def _before(planned: Planned) -> Markup:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from typing import Any
 
-from curate.ablations import FILE, AblatedPart, Ablation, Effect, Verdict, write_ablation
+from curate.ablations import FILE, AblatedPart, Ablation, Effect, write_ablation
 from curate.commands.compare import Side, add_sizes, run_comparison
 from curate.commands.recipe_options import add_recipe_options, outputs_of
 from curate.commands.store_options import store_of
@@ -121,13 +122,10 @@ def _made(options: argparse.Namespace, name: str, outputs: Outputs, modules: lis
 
 
 def _judged(name: str, contrasts: list[Any]) -> AblatedPart:
-    from trainers.evidence.compare import MEAN
-
     effects = tuple(
         Effect(c.domain, c.interval.mean, c.interval.low, c.interval.high, c.interval.verdict) for c in contrasts
     )
-    whole = next((effect for effect in effects if effect.domain == MEAN), effects[0])
-    verdict: Verdict = "not told apart"
-    if whole.verdict == "different":
-        verdict = "earned its place" if whole.difference > 0 else "is better left out"
-    return AblatedPart(name, verdict, "", effects)
+    found = AblatedPart(name, "not told apart", "", effects)
+    if found.whole.verdict != "different":
+        return found
+    return replace(found, verdict="earned its place" if found.whole.difference > 0 else "is better left out")

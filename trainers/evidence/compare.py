@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, Literal
 
+from curate.ablations import MEAN
 from curate.configuration import ConfigurationError
 from trainers.batches import Batch, Loader
 from trainers.config import Config
@@ -26,9 +27,6 @@ SeededLoader = Callable[[int], Loader]
 
 MINIMUM_SEEDS: Final = 3
 """With two seeds the interval is so wide (63 standard errors at 1 %) that nothing is ever told apart."""
-
-MEAN: Final = "mean of domains"
-"""The mean of the losses on all domains, each weighing the same: a further comparison where there are several."""
 
 Pairs = Literal["all", "with the first"]
 """Which mixtures are compared: each with each, or each with the first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from curate.ablations import MEAN
 from curate.caches.cache import TokenCache
 from mixtures.designs import Shares
 from mixtures.loader import Loader
@@ -17,7 +18,7 @@ from mixtures.search import Trial
 from mixtures.sequences import Chunks, Sequences
 from trainers.batches import Batch
 from trainers.config import Config
-from trainers.evidence.compare import MEAN, losses_of
+from trainers.evidence.compare import losses_of
 
 DEFAULT_SEQUENCES = Chunks(512)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from curate.ablations import Ablation, Effect
+from collections.abc import Sequence
+
+from curate.ablations import AblatedPart, Ablation, Effect
 from viewers.budget import ROWS
+from viewers.difference_dots import Difference, chart
 from viewers.loading import Report
 from viewers.markup import Child, join
 from viewers.panels.panel import Panel
@@ -45,10 +48,23 @@ def _effects(found: Ablation) -> Child:
                 f"Nats per predicted token; {shortened(found.model)}. Intervals hold together with "
                 f"{1 - found.level:.0%}."
             ),
+            chart("Loss without a part, minus with it", _differences(tried)),
             table("What leaving it out does", Mark.EXACT, columns, groups, frozenset({"Verdict"})),
             left_out(max(len(tried) - SHOWN, 0), "parts"),
         ]
     )
+
+
+def _differences(tried: Sequence[AblatedPart]) -> list[Difference]:
+    """Return one line per part, of the mean of domains; of a part alone, one per domain."""
+    if len(tried) == 1:
+        found = [(effect.domain, effect) for effect in tried[0].effects]
+    else:
+        found = [(part.name, part.whole) for part in tried]
+    return [
+        Difference(shortened(name, 60), at.low, at.difference, at.high, shortened(at.verdict, 60), at.low * at.high > 0)
+        for name, at in found[:SHOWN]
+    ]
 
 
 def _row(effect: Effect) -> tuple[str, ...]:
