@@ -199,6 +199,7 @@ def _samples(name: str, reasons: int) -> Iterator[dict[str, Any]]:
                     "characters": len(text),
                     "excerpt": text,
                     "after": None,
+                    **dict.fromkeys(("licence", "language", "topic", "levels")),
                 }
 
 

@@ -41,12 +41,14 @@ SCHEMA: Final = pa.schema(
         pa.field("transform", pa.large_string(), nullable=False),
         pa.field("reason", pa.large_string(), nullable=False),
         pa.field("topic", pa.large_string()),
+        pa.field("level", pa.large_string()),
         pa.field("language", pa.large_string()),
+        pa.field("licence", pa.large_string()),
         pa.field("url", pa.large_string()),
         pa.field("characters", pa.int64(), nullable=False),
     ]
 )
-"""Columns of the map; x and y lie between 0 and 1, topic and language are null where the sample does not say."""
+"""Columns of the map; x and y lie between 0 and 1; topic, level, language and licence are null where not known."""
 
 
 def map_parquet(report: Report) -> bytes:
@@ -94,11 +96,21 @@ def _row(stage: str, sample: Mapping[str, Any], x: int, y: int) -> dict[str, Any
         "verdict": sample["kind"],
         "transform": sample["transform"],
         "reason": sample["reason"],
-        "topic": evidence.get("topic"),
-        "language": evidence.get("language"),
+        "topic": sample["topic"] or evidence.get("topic"),
+        "level": _level(sample["levels"]),
+        "language": sample["language"] or evidence.get("language"),
+        "licence": sample["licence"],
         "url": sample["url"],
         "characters": sample["characters"],
     }
+
+
+def _level(levels: str | None) -> str | None:
+    """Return the level: its number where there is one column of levels, else each with its column."""
+    if levels is None:
+        return None
+    found = json.loads(levels)
+    return str(*found.values()) if len(found) == 1 else ", ".join(f"{name} {value}" for name, value in found.items())
 
 
 def _evidence(text: str | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from curate.caches.values import NAME_LENGTH
+from curate.accounting.attributes import NAME_LENGTH
 from viewers.estimates import is_by_source
 from viewers.loading import Report
 from viewers.read_values import VALUE, Taken, apportioned, read_of_cell, taken_of

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from curate.accounting.attributes import attributes_of
 from curate.accounting.blame import blaming
 from curate.accounting.found_items import count_items
 from curate.accounting.ledger import LEDGER
@@ -340,4 +341,5 @@ def sample_row(
         "characters": characters,
         "excerpt": shown[0],
         "after": shown[1],
+        **attributes_of(batch, position),
     }

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from curate.accounting.accountant import sample_row
+from curate.accounting.attributes import levels_in, scores_in
 from curate.accounting.drawn_hosts import OF_CELL, DrawnHosts
 from curate.accounting.hosts import host_of
 from curate.accounting.measures import Coded, Integers, Measures, bytes_of, coded, combined
@@ -172,16 +173,6 @@ def months_of(crawled: pa.TimestampArray) -> list[str]:
     years, month = YEAR_0 + months // 12, months % 12 + 1
     told = zip(years.tolist(), month.tolist(), strict=True)
     return [f"{year}-{number:02d}" if year in YEARS else OTHER_MONTH for year, number in told]
-
-
-def levels_in(schema: pa.Schema) -> list[str]:
-    """Return the columns of levels: whole numbers under a name that ends in "_level"."""
-    return [f.name for f in schema if f.name.endswith("_level") and pa.types.is_integer(f.type)]
-
-
-def scores_in(schema: pa.Schema) -> list[str]:
-    """Return the columns of scores: whole numbers under a name that ends in "_score"."""
-    return [f.name for f in schema if f.name.endswith("_score") and pa.types.is_signed_integer(f.type)]
 
 
 def sums_of_squares(column: Coded, scores: Integers) -> list[int]:

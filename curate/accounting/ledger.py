@@ -55,6 +55,10 @@ SAMPLES: Final = pa.schema(
         pa.field("characters", pa.int64(), nullable=False),
         pa.field("excerpt", pa.large_string(), nullable=False),  # masked and shortened; "" where the source forbids it
         pa.field("after", pa.large_string()),  # edited: the same stretch after the edit
+        pa.field("licence", pa.large_string()),  # these as the step saw them; null without a column or a value
+        pa.field("language", pa.large_string()),
+        pa.field("topic", pa.large_string()),
+        pa.field("levels", pa.large_string()),  # canonical JSON: columns of levels and their values
     ]
 )
-"""Schema of `samples.parquet`."""
+"""Schema of `samples.parquet`; the last four columns are null in what format 2 wrote."""

@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from curate.accounting.attributes import NAME_LENGTH
 from curate.accounting.hosts import country_of
 from curate.accounting.measures import Coded, Integers, coded
 from curate.accounting.statistics import LENGTH_BINS, LENGTH_EDGES, Statistics, least, lowest
@@ -39,9 +40,6 @@ MOST_NAMED: Final = 64
 MOST_HOSTS: Final = 256
 SEEN: Final = 512
 """Bytes of a text by which its script is told while no column says it."""
-
-NAME_LENGTH: Final = 120
-"""Code points of a value by which it is counted: values that begin with the same ones are one."""
 
 COLUMNS: Final[Mapping[str, str]] = {
     "language": "language",

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from curate.accounting.attributes import NAME_LENGTH
 from curate.accounting.measures import Coded, coded, combined
 from curate.accounting.statistics import Statistics, least, lowest
 
@@ -25,9 +26,6 @@ LEVELS: Final = 4
 """Columns of levels that are counted, the first in the order of their names."""
 
 MOST: Final = 256
-NAME_LENGTH: Final = 120
-"""Code points of a value by which it is counted: values that begin with the same ones are one."""
-
 ROWS: Final = 1 << 14
 """Documents counted at a time; changes no count."""
 

@@ -153,4 +153,4 @@ def test_formats_are_those_of_the_formats_page(capsys):
     told = json.loads(capsys.readouterr().out)
     assert len(told["formats"]) == len(list(known_formats())) and "pyarrow" in told["versions"]
     assert main(["formats"]) == 0
-    assert "receipt.json     writes 2, reads 1 to 2" in capsys.readouterr().out
+    assert "receipt.json     writes 3, reads 1 to 3" in capsys.readouterr().out

@@ -101,7 +101,7 @@ def test_run_over_a_damaged_receipt_stops_and_names_it(raw: Path, undisturbed: R
     shard = undisturbed.stages[0].shards()[0]["key"]
     (finished / undisturbed.stages[0].folder / "manifest.json").unlink()
     path = finished / shard_folder(shard) / "receipt.json"
-    path.write_bytes(path.read_bytes().replace(b'"format":2', b'"format":7'))
+    path.write_bytes(path.read_bytes().replace(b'"format":3', b'"format":7'))
     with pytest.raises(StoreError, match=str(path)):
         run_on(small(raw), finished)
 

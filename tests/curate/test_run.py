@@ -210,7 +210,7 @@ def test_changed_character_in_a_published_json_is_found_when_it_is_read(
 ) -> None:
     path = finished / undisturbed.stages[0].folder / name
     content = path.read_bytes()
-    path.write_bytes(content.replace(b'"format":1', b'"format":0').replace(b'"format":2', b'"format":1'))
+    path.write_bytes(content.replace(b'"format":1', b'"format":0').replace(b'"format":3', b'"format":2'))
     with pytest.raises(StoreError, match="digest"):
         _ = open_result(Store(finished), undisturbed.folder.name).stages[0].statistics
 

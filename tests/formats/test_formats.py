@@ -32,7 +32,10 @@ from transforms.tokens import Tokenizer
 from viewers import write_report
 
 FOLDER = Path(__file__).parent
-FROZEN = {"1": "70713f86ffce0f5f137b37251b626600d72a1307082bed7b111c0ff02d2de291"}
+FROZEN = {
+    "1": "70713f86ffce0f5f137b37251b626600d72a1307082bed7b111c0ff02d2de291",
+    "2": "d4a6e6cf5df9d9e650c9ca3c33a1775510a5e81b86a228e6a3de42947cc5a9a1",
+}
 """Number → digest of the archive."""
 
 CHECKPOINTS = {
@@ -53,7 +56,26 @@ RESULT = {
         "batches": "0dc0579316355c30ffa27b2dc74058a3520492e4bc24878c16f0aa74263d9d98",
         "state": "871d98cdd81d7576ad530b52c16a419e432a0bc2350b73b832e7a6c4e1b0f5aa",
         "shown": ["letters", "pages"],
-    }
+    },
+    "2": {
+        "digest": "fc7ed8b483e350139bd76f3a24954c1d3892f96742bd5946e391c939265979c7",
+        "documents": {
+            "letters": 9, "compact letters": 9, "read pages": 4, "pages": 4, "compact pages": 4,
+            "deduplicate": 9, "train": 7, "valid": 2,
+        },
+        "ledger": {
+            "letters": 25, "compact letters": 0, "read pages": 4, "pages": 0, "compact pages": 0,
+            "deduplicate": 4, "train": 2, "valid": 0,
+        },
+        "samples": {
+            "letters": 31, "compact letters": 8, "read pages": 4, "pages": 4, "compact pages": 4,
+            "deduplicate": 17, "train": 9, "valid": 2,
+        },
+        "plan": "108d542fc0b8908744a252d049c19fb4e40c6aefdc241123e8ca6b7246603b26",
+        "batches": "51ab0a8c9eec8241384ce8012ddad5d4fce204db285a781cf29fee5eadc24ef6",
+        "state": "ba427d5bafd66af0986decb0ca92230a60a1fc74a6fc7f73621a933912d8ece6",
+        "shown": ["letters", "pages"],
+    },
 }  # fmt: skip
 """What was read from each when it was frozen."""
 
@@ -149,13 +171,16 @@ def test_frozen_token_is_traced_to_its_document(store: Store, result: Result) ->
     assert trace.row["source"] == place.component
 
 
-def test_frozen_checkpoint_of_the_first_format_is_refused_with_what_to_do_and_its_log_is_read(
+def test_frozen_checkpoint_is_read_or_refused_with_what_to_do_and_its_log_is_read(
     frozen: tuple[str, Path], expected: dict[str, Any]
 ) -> None:
     checkpoints = Checkpoints(frozen[1] / "run")
     assert checkpoints.steps() == [4]
-    with pytest.raises(CheckpointError, match=r"curate checkpoint 1, .*reads format curate checkpoint 2: go on with"):
-        checkpoints.load(4)
+    if frozen[0] == "1":
+        with pytest.raises(CheckpointError, match=r"checkpoint 1, .*reads format curate checkpoint 2: go on with"):
+            checkpoints.load(4)
+    else:
+        assert checkpoints.load(4).state == expected["state"]
     log = read_log(frozen[1] / "run")
     assert [line["step"] for line in log.train] == [0, 1, 2, 3]
     assert log.checkpoints[-1]["state"] == expected["state"]

@@ -142,6 +142,7 @@ def sample(text: str, number: int = 0, **changes: Any) -> dict[str, Any]:
         "characters": len(text),
         "excerpt": text,
         "after": None,
+        **dict.fromkeys(("licence", "language", "topic", "levels")),
     }
     return {**row, **changes}
 

@@ -45,6 +45,23 @@ def test_map_of_very_many_samples_has_a_limit_and_evidence_tells_the_language() 
     assert found["language"].to_pylist()[:2] == [None, "de"]
 
 
+def test_map_tells_topic_level_language_and_licence_of_each_document(graded: Made) -> None:
+    documents = {row["id"].hex(): row for batch in graded.result.stages[-1].batches() for row in batch.to_pylist()}
+    points = pq.read_table(BytesIO(map_parquet(load_report(Store(graded.root), graded.folder)))).to_pylist()
+    assert {point["topic"] for point in points} > {"sea"} and {point["language"] for point in points} >= {"de", None}
+    for point in points:
+        row = documents[point["id"]]
+        assert (point["topic"], point["language"], point["licence"]) == (row["topic"], row["language"], row["licence"])
+        level = None if row["quality_level"] is None or point["stage"] != "graded" else str(row["quality_level"])
+        assert point["level"] == level
+
+
+def test_map_of_two_columns_of_levels_names_them() -> None:
+    samples = (sample("a", levels='{"a_level":1,"b_level":2}', topic="sea"),)
+    (point,) = pq.read_table(BytesIO(map_parquet(report(stage(samples=samples))))).to_pylist()
+    assert (point["level"], point["topic"]) == ("a_level 1, b_level 2", "sea")
+
+
 def test_map_of_no_samples_is_a_table_without_rows() -> None:
     assert len(pq.read_table(BytesIO(map_parquet(report(stage()))))) == 0
 
