@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a locale without the characters of a text ends no command
-    options = parser(given).parse_args(given)
+    options = parsed(given)
     command: Callable[[argparse.Namespace], int] = options.command
     with stoppable() as stop:
         try:
@@ -63,6 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _status_of(error)
             print("curate: stopped. What was finished is kept: the same command goes on from there", file=sys.stderr)
             return stop.status
+
+
+def parsed(given: Sequence[str]) -> argparse.Namespace:
+    """Return the options of the command that is `given`; a wrong one ends in the usage of that command."""
+    options, unknown = parser(given).parse_known_args(given)
+    if unknown:
+        options.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
 
 
 def _status_of(error: BaseException) -> int:
@@ -95,6 +103,7 @@ def parser(wanted: Container[str] | None = None) -> argparse.ArgumentParser:
     for command in all_commands():
         about = command.about[0].upper() + command.about[1:] + "."
         added = commands.add_parser(command.name, description=about)
+        added.set_defaults(refuse=added.error)
         if wanted is None or command.name in wanted:
             command.add_arguments(added)
     return top

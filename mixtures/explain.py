@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from mixtures.cache import Cache
-from mixtures.errors import PlanError
+from mixtures.errors import PlanError, outside
 from mixtures.packing import Packing
 from mixtures.plan import Component, Plan
 from mixtures.row_documents import documents_of, row_sources
@@ -127,8 +127,8 @@ def locate(
         IndexError: the plan has no such step, row or token, or the token is padding or a sentinel.
         PlanError: a packing or cache that it takes is missing.
     """
-    place = explain(plan, step, packings).rows[_checked("row", row, plan.batch)]
-    offset = _checked("token", token, plan.sequences.length)
+    place = explain(plan, step, packings).rows[_checked("row", row, plan.batch, "the batch")]
+    offset = _checked("token", token, plan.sequences.length, "a row")
     if place.component in plan.views:
         offset = _offset_before(plan, place, offset, caches)
     found = place.token(offset)
@@ -182,7 +182,7 @@ def drawn(
     """
     part = plan.components[plan.component_index(component)]
     if not 0 <= start <= stop <= part.tokens:
-        raise IndexError(f"tokens {start} to {stop} are not in range({part.tokens}) of {component}")
+        raise IndexError(f"tokens {start} to {stop}: {component} has tokens 0 to {part.tokens - 1:,}")
     chunks = _chunks(plan, part, start, stop, packings)
     for epoch in range(-(-plan.draws()[component] // part.sequences)):
         for chunk in chunks:
@@ -202,7 +202,7 @@ def _chunks(plan: Plan, component: Component, start: int, stop: int, packings: M
     return range(start // plan.sequences.length, -(-stop // plan.sequences.length))
 
 
-def _checked(what: str, value: int, length: int) -> int:
-    if not 0 <= value < length:
-        raise IndexError(f"{what} {value} is not in range({length})")
+def _checked(what: str, value: int, count: int, whole: str) -> int:
+    if not 0 <= value < count:
+        raise IndexError(outside(what, value, count, whole))
     return value

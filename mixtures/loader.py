@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from mixtures.buffers import Buffers
 from mixtures.cache import Cache
-from mixtures.errors import PlanError
+from mixtures.errors import PlanError, outside
 from mixtures.lookup import Draws
 from mixtures.packing import Packing
 from mixtures.packings import packings_of
@@ -117,7 +117,7 @@ class Loader:
             PlanError: a cache holds less than it says.
         """
         if not 0 <= step < self.plan.steps:
-            raise IndexError(f"step {step} is not in range({self.plan.steps})")
+            raise IndexError(outside("step", step, self.plan.steps, "the plan"))
         if processes < 1 or self.plan.batch % processes or not 0 <= process < processes:
             raise ValueError(f"a batch of {self.plan.batch} has no part {process} of {processes} equal ones")
         size = self.plan.batch // processes
@@ -163,7 +163,7 @@ class Loader:
         """
         stop = self.plan.steps if stop is None else stop
         if not 0 <= start <= stop <= self.plan.steps:
-            raise IndexError(f"steps {start} to {stop} are not in range({self.plan.steps})")
+            raise IndexError(f"steps {start} to {stop}: the plan has steps 0 to {self.plan.steps - 1:,}")
         return self._read_ahead(start, stop, process, processes)
 
     def _read_ahead(self, start: int, stop: int, process: int, processes: int) -> Iterator[Batch]:

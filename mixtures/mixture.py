@@ -26,6 +26,7 @@ from mixtures.cache_checks import check_caches, check_validation
 from mixtures.continuation import joined, require_past
 from mixtures.differences import Difference, differences
 from mixtures.fill_in_the_middle import FillInTheMiddle
+from mixtures.named import check_named
 from mixtures.packing import Packing
 from mixtures.packings import packings_of
 from mixtures.plan import Component, Plan, Segment, Validation
@@ -138,7 +139,7 @@ class Mixture:
             views: component → how its documents are rearranged when they are read.
 
         Raises:
-            ConfigurationError: an argument is not what it must be.
+            ConfigurationError: an argument is not what it must be, or names a component that `cells` cannot have.
         """
         names = [phase.name for phase in phases]
         if not phases or len(set(names)) < len(names):
@@ -147,6 +148,7 @@ class Mixture:
             raise ConfigurationError(f'Mixture(rare) is "refuse", "round up" or "merge:tail", got {rare!r}')
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise ConfigurationError(f"Mixture(seed) is an integer, got {seed!r}")
+        check_named(cells, [(phase.name, phase.weights, phase.minimum) for phase in phases], list(views))
         values = {"cells": cells, "phases": phases, "sequences": sequences, "repeats": repeats, "rare": rare}
         values |= {"batch": whole(batch, "Mixture(batch)"), "seed": seed, "views": dict(views)}
         for name, value in values.items():

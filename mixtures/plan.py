@@ -26,7 +26,7 @@ import numpy.typing as npt
 from curate.digests import digest_json
 from mixtures.cache import Cache
 from mixtures.differences import Difference, differences
-from mixtures.errors import PlanError
+from mixtures.errors import PlanError, outside
 from mixtures.fill_in_the_middle import FillInTheMiddle
 from mixtures.lookup import Draws, Lookup
 from mixtures.packing import Packing
@@ -165,7 +165,7 @@ class Plan:
             IndexError: the plan has no such step.
         """
         if not 0 <= step < self.steps:
-            raise IndexError(f"step {step} is not in range({self.steps})")
+            raise IndexError(outside("step", step, self.steps, "the plan"))
         return next(segment.phase for segment, stop in zip(self.segments, self.starts[1:], strict=True) if step < stop)
 
     def component_of(self, sequence: int) -> Component:

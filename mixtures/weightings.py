@@ -154,6 +154,14 @@ class FromTable:
         given = {name: found.get(name, self.others) for name in tokens}
         return mapped(given, found, tokens, what)
 
+    def names(self) -> list[str]:
+        """Return the components that have a row.
+
+        Raises:
+            ConfigurationError: the file cannot be read.
+        """
+        return [name for name, _ in self._rows()]
+
     def _rows(self) -> list[tuple[str, Number]]:
         try:
             if self.path.suffix == ".parquet":

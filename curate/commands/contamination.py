@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from curate.configuration import ConfigurationError
 
 if TYPE_CHECKING:
     from curate.contamination.audit import Audit
+    from curate.contamination.texts import Portion
 
 FORM: Final = "NAME[/SPLIT]=FILE[,FIELDS]"
 EXAMPLES: Final = """\
@@ -63,6 +64,7 @@ def contamination(options: argparse.Namespace) -> int:
     from curate.contamination.files import benchmark_of
     from curate.contamination.texts import texts_at
     from curate.run import open_result
+    from curate.running.compiling import compiling_told
     from transforms.contamination import Decontaminate
 
     store = store_of(options, options.place)
@@ -75,13 +77,24 @@ def contamination(options: argparse.Namespace) -> int:
     else:
         is_result = options.recipe is None and store.exists("runs")
         recipe = last_result(store) if is_result else options.recipe
-        found = audit_texts(
-            texts_at(store, recipe=recipe, tokenizer=options.tokenizer), looked, max(1, options.threads)
-        )
+        portions = texts_at(store, recipe=recipe, tokenizer=options.tokenizer)
+        with compiling_told():
+            found = audit_texts(watched(portions), looked, max(1, options.threads))
     print(json.dumps(found.described(), ensure_ascii=False) if options.json else "\n".join(lines(found)))
     for path in found.write(options.out) if options.out is not None else ():
         print(path, file=sys.stderr)
     return 0 if found.is_clean or options.ledger else 1
+
+
+def watched(portions: Iterable[Portion]) -> Iterator[Portion]:
+    """Yield `portions`, and tell on stderr now and then how many documents were looked through."""
+    from curate.running.progress import Progress
+
+    progress = Progress("contamination", None, 0)
+    for portion in portions:
+        yield portion
+        progress.advance(len(portion.texts), portion.texts.nbytes)
+    progress.finish()
 
 
 def lines(found: Audit) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.doctor import NAMES, examine
+from curate.running.progress import say
 
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
@@ -25,6 +26,8 @@ def show_findings(options: argparse.Namespace) -> int:
     """Print what is found; return 1 when something keeps recipes from running."""
     store = None if options.store is None else store_of(options)
     states = []
+    if "ray" not in options.skip:
+        say("the last look starts a Ray: ten seconds, up to two minutes on a busy machine")
     for finding in examine(store, options.lock, options.skip):
         states.append(finding.state)
         print(json.dumps(asdict(finding)) if options.json else finding.line(), flush=True)

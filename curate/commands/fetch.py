@@ -15,7 +15,9 @@ def add_fetch(command: argparse.ArgumentParser) -> None:
 def fetch(options: argparse.Namespace) -> int:
     """Fetch the model and print where it lies; return 3 when it cannot be had."""
     from curate.fetch import FetchError, fetch_lid
+    from curate.running.progress import say
 
+    say("language model: looked for in the user's data folder, else fetched by pip (792 kB)")
     try:
         print(fetch_lid())
     except FetchError as error:

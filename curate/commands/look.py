@@ -27,6 +27,7 @@ from curate.readers.open import read_records
 from curate.readers.reader import Reader, declared_columns
 from curate.receipts import committed_folders, read_manifest
 from curate.run import open_result
+from curate.running.compiling import compiling_told
 from curate.store import Store
 from transforms.extraction import ExtractText
 from transforms.outcome import Outcome
@@ -62,8 +63,9 @@ def add_look(command: argparse.ArgumentParser) -> None:
 
 def show_records(options: argparse.Namespace) -> int:
     """Print the records; return 0."""
-    for line in look(store_of(options, options.path), options.count):
-        print(line)
+    with compiling_told():
+        for line in look(store_of(options, options.path), options.count):
+            print(line)
     return 0
 
 

@@ -16,7 +16,7 @@ from curate.commands.store_options import STORE_HELP, add_store_options, store_o
 from curate.commands.tokens import held_out, opened, tokenizer_of
 from curate.configuration import ConfigurationError
 from curate.products import Caches
-from curate.running.progress import Progress
+from curate.running.progress import Progress, say
 from mixtures import Loader, Plan
 from mixtures.packings import packings_in
 from transforms.token_bytes import token_bytes
@@ -106,6 +106,7 @@ def train_command(options: argparse.Namespace) -> int:
     loader = Loader(plan, opened_caches, packings=packings_in(store, folder, plan, opened_caches))
     source, config = (loader, config_of(plan, options)) if options.parent is None else _branched(loader, options)
     watched = (WatchedUpdates if isinstance(source, Loader) else Watched)(source, config.steps)
+    say("train: what the machine can do is measured and the model compiled first, in half a minute or so")
     done = train(
         watched,
         config,

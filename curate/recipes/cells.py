@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from curate.caches.layout import LAYOUT, MAPPED, Layout
+from curate.caches.plan import ALL
 from curate.configuration import KEYED_IF_GIVEN, ConfigurationError
 from curate.recipes.graph import Dataset
 from transforms.tokens import Tokenizer
@@ -41,6 +42,16 @@ class Cells:
     stored: str = field(default="compressed", metadata=KEYED_IF_GIVEN)
 
     version = 1
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the sources of the texts."""
+        return tuple(source for given in self.inputs if isinstance(given, Dataset) for source in given.sources)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names that cells can have; None where they follow from the texts."""
+        return {(): (ALL,), ("source",): self.sources}.get(self.by)
 
     @property
     def layout(self) -> Layout:

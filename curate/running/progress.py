@@ -16,7 +16,7 @@ class Progress:
     def __init__(
         self,
         title: str,
-        tasks: int,
+        tasks: int | None,
         total_bytes: int,
         done: int = 0,
         stream: TextIO | None = None,
@@ -24,6 +24,7 @@ class Progress:
     ) -> None:
         """`done` of the `tasks` were there before; they count neither for rates nor as work.
 
+        Where nobody knows how many `tasks` there are (None), what they are made of is counted, and no time is left.
         `words` are what tasks make and what they are made of.
         """
         self.words = words
@@ -60,8 +61,11 @@ class Progress:
     def line(self, seconds: float) -> str:
         """Return the state after `seconds` of work in words."""
         seconds = max(seconds, 1e-3)
-        open_tasks = self.tasks - self.reused
-        parts = [f"{self.title}: {self.done + self.reused}/{self.tasks} {self.words[0]}"]
+        open_tasks = (self.tasks or 0) - self.reused
+        if self.tasks is None:
+            parts = [f"{self.title}: {self.documents:,} {self.words[1]}"]
+        else:
+            parts = [f"{self.title}: {self.done + self.reused}/{self.tasks} {self.words[0]}"]
         if self.reused:
             parts.append(f"{self.reused} reused")
         if self.documents:

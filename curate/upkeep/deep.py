@@ -36,7 +36,7 @@ def verify_deeply(place: Path | str | Store) -> Verification:
     """Check every file of the store at `place`, and every token cache in it.
 
     Raises:
-        StoreError: it is no store.
+        ConfigurationError: it is no store.
     """
     store = place if isinstance(place, Store) else Store(place)
     found = verify(store)

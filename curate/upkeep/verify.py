@@ -23,6 +23,7 @@ from curate.accounting.statistics import Statistics, merge_all
 from curate.caches.description import NAME as CACHE
 from curate.caches.description import read_description
 from curate.committing.gathered import ReceiptRow
+from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
 from curate.digests import digest_json, short
 from curate.receipts import (
@@ -60,11 +61,11 @@ def verify(place: Path | str | Store) -> Verification:
     """Check every file of the store at `place`, a path, a URL or a store.
 
     Raises:
-        StoreError: it is no store.
+        ConfigurationError: it is no store.
     """
     store = place if isinstance(place, Store) else Store(place)
     if not committed_folders(store):
-        raise StoreError(
+        raise ConfigurationError(
             f"{store.url('')} is no store: it has no manifest. Give the place that `curate run --store` wrote"
         )
     return _Verifier(store).run()

@@ -5,7 +5,7 @@
 
 `root` holds a folder of WARC files per dump. Each dump has stages of its own up to its unique documents, so adding
 one reruns none of the others' reading, extraction and filtering. `benchmarks` holds files called after what they are,
-as gsm8k.jsonl (`curate contamination --list` names those that are known).
+as gsm8k.jsonl (`curate contamination --known` names those that are known).
 """
 
 from pathlib import Path

@@ -178,9 +178,20 @@ def test_verify_exits_1_after_a_flipped_byte_and_names_the_file(place, capsys):
     assert f"{path.parent.name}/part.parquet" in capsys.readouterr().out
 
 
-def test_verify_of_no_store_exits_3(place, capsys):
-    assert main(["verify", "in"]) == 3
+@pytest.mark.parametrize("more", [[], ["--deep"]])
+def test_verify_of_no_store_exits_2(place, capsys, more):
+    assert main(["verify", "in", *more]) == 2
     assert "no store" in capsys.readouterr().err
+
+
+def test_option_that_a_command_does_not_have_ends_in_the_usage_of_that_command(place, capsys):
+    for given in (["verify", "--nonsense", "in"], ["verify", "in", "again"]):
+        with pytest.raises(SystemExit) as left:
+            main(given)
+        said = capsys.readouterr().err
+        assert left.value.code == 2
+        assert said.startswith("usage: curate verify ") and "--deep" in said
+        assert said.endswith(f"curate verify: error: unrecognized arguments: {given[-1 if 'again' in given else 1]}\n")
 
 
 @pytest.mark.parametrize("path", ["in/a.jsonl", "store"])

@@ -100,7 +100,9 @@ def test_plain_files_are_audited(items: Path, tmp_path: Path, capsys: pytest.Cap
     assert found.documents == {"deep/a.parquet": 3, "b.jsonl": 1}
     assert found.seen["made", 0].names == ["deep/a.parquet 1"]
     assert main(["contamination", str(tmp_path), "--benchmark", f"made={items},{FIELDS}"]) == 1
-    assert "leak in 1 documents: deep/a.parquet 1" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "leak in 1 documents: deep/a.parquet 1" in said.out
+    assert "contamination: 4 documents, " in said.err
 
 
 def test_audit_is_the_same_for_any_threads_and_portions(items: Path, tmp_path: Path) -> None:

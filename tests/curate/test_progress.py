@@ -34,6 +34,12 @@ def test_line_tells_no_rate_of_what_is_not_counted() -> None:
     assert progress.line(0.5) == "write tokens: 2/2 shards, 0.5 s"
 
 
+def test_line_counts_what_is_done_where_nobody_knows_how_much_there_is() -> None:
+    progress = Progress("contamination", None, 0, stream=io.StringIO())
+    progress.advance(3_000, 0)
+    assert progress.line(2.0) == "contamination: 3,000 documents, 1,500 documents/s, 2.0 s"
+
+
 def test_terminal_has_one_line_that_is_written_again_and_a_log_has_plain_lines() -> None:
     terminal, log = Terminal(), io.StringIO()
     for stream in (terminal, log):

@@ -195,10 +195,10 @@ def test_replay_with_wrong_settings_exits_2_and_says_what_to_do(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["explain", "--step", "9999"], "step 9999 is not in range("),
-        (["batch", "--step", "-1"], "step -1 is not in range("),
-        (["trace", "--step", "0", "--row", "8", "--token", "0"], "row 8 is not in range(8)"),
-        (["trace", "--step", "0", "--row", "0", "--token", "32"], "token 32 is not in range(32)"),
+        (["explain", "--step", "9999"], "step 9999: the plan has steps 0 to "),
+        (["batch", "--step", "-1"], "step -1: the plan has steps 0 to "),
+        (["trace", "--step", "0", "--row", "8", "--token", "0"], "row 8: the batch has rows 0 to 7"),
+        (["trace", "--step", "0", "--row", "0", "--token", "32"], "token 32: a row has tokens 0 to 31"),
         (["trace", "--step", "0", "--row", "0", "--token", "0", "--replay", "none.py"], "none.py is not a file"),
         (["train", "--run", "unused", "--width", "7"], "width is a positive multiple of 64, or of 8 below 64"),
     ],

@@ -6,8 +6,9 @@ import shutil
 import pytest
 
 from curate.accounting.quarantine import Verdict, write_quarantine
+from curate.configuration import ConfigurationError
 from curate.run import run
-from curate.store import Store, StoreError
+from curate.store import Store
 from curate.upkeep.verify import verify
 from tests.curate.corpus import small_outputs, write_corpus
 
@@ -102,5 +103,5 @@ def test_verify_with_a_quarantine_list_that_no_task_read_says_so(store):
 
 
 def test_verify_of_a_folder_that_is_no_store_is_an_error(tmp_path):
-    with pytest.raises(StoreError, match="no store"):
+    with pytest.raises(ConfigurationError, match="no store"):
         verify(tmp_path)

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -6,9 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curate import deduplicate, read_jsonl, tokenize, train_tokenizer
 from curate.configuration import ConfigurationError
 from curate.store import json_line, self_digested
-from mixtures import AtMost, Chunks, Mixture, Phase, Plan, PlanError
+from mixtures import (
+    AtMost,
+    Blend,
+    ByColumn,
+    ByTag,
+    Chunks,
+    FillInTheMiddle,
+    FromTable,
+    Mixture,
+    Patched,
+    Phase,
+    Plan,
+    PlanError,
+)
 from tests.mixtures.memory import caches_of, digests, make_cache
 
 CACHES = caches_of(web=[40] * 30, code=[7, 0, 93, 300, 55], law=[333])
@@ -254,3 +269,31 @@ def test_continued_plan_with_another_cache_or_validation_is_refused_with_the_fie
 def test_mixture_prints_as_it_was_written():
     text = str(mixture(Phase("main", 8e6, {"web": 3, "code": 0.5}, others=0)))
     assert "main: 8,000,000 tokens of web 3, code 0.5, others 0" in text
+
+
+def test_mixture_that_names_what_its_cells_cannot_have_is_refused_before_anything_runs(tmp_path):
+    texts = deduplicate(*(read_jsonl(tmp_path, source=source) for source in ("web", "code")))
+    table = tmp_path / "weights.csv"
+    table.write_text("component,weight\nweb,1\ncoed,2\n")
+    tokenizer = train_tokenizer(texts, 300)
+    by_source, whole = tokenize(texts, tokenizer, by="source"), tokenize(texts, tokenizer)
+    pairs = tokenize(texts, tokenizer, by=("source", "language"))
+    for cells, weights, says in (
+        (by_source, {"web": 1, "coed": 2}, "phase 'main' weights 'coed', but the components are 'web', 'code'"),
+        (whole, {"web": 1}, "phase 'main' weights 'web', but the components are 'all'"),
+        (by_source, FromTable(table), "weights 'coed'"),
+        (by_source, FromTable(tmp_path / "none.csv"), "none.csv: a CSV or Parquet file"),
+        (by_source, Blend({"web": 1}, Patched({"code": 1}, {"coed": "1/2"}), "1/2"), "weights 'coed'"),
+        (by_source, ByTag({"text": ("wbe",)}, {"text": 1}, others=0), "weights 'wbe'"),
+        (by_source, ByColumn(source={"coed": 2}), "weights source='coed', but the sources are 'web', 'code'"),
+        (pairs, ByColumn(sourec={"web": 2}), "weights by 'sourec', but cells are made by 'source', 'language'"),
+    ):
+        with pytest.raises(ConfigurationError, match=re.escape(says)):
+            Mixture(cells, Phase("main", 8000, weights))
+    with pytest.raises(ConfigurationError, match="'coed'"):
+        Mixture(by_source, Phase("main", 8000, {"web": 1}, others=0, minimum={"coed": "1/9"}))
+    with pytest.raises(ConfigurationError, match="views rearrange 'coed'"):
+        Mixture(by_source, Phase("main", 8000, {"web": 1}, others=0), views={"coed": FillInTheMiddle(1, 2, 3, 1)})
+    by_language = tokenize(texts, tokenizer, by="language")  # which there are, texts will tell
+    assert Mixture(by_language, Phase("main", 8000, {"nn": 1})).phases
+    assert Mixture(by_source, Phase("main", 8000, {"web": 1, "code": 1})).phases
