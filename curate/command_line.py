@@ -34,8 +34,9 @@ look at what came out, check every byte of it, and write the page that shows it:
   curate verify STORE
   curate report STORE
 
-Exit status: 0 fine, 1 a check failed, 2 the command or the recipe is wrong (nothing was done), 3 the run failed
-(what was finished is kept, and the same command goes on from there), 130 stopped by Ctrl-C, 143 by SIGTERM (the same).
+Exit status: 0 fine, 1 a check failed, 2 the command or the recipe is wrong (nothing was done, unless the texts had to
+tell: as what a mixture is short of), 3 the run failed (what was finished is kept, and the same command goes on from
+there), 130 stopped by Ctrl-C, 143 by SIGTERM (the same).
 """
 
 

@@ -116,7 +116,8 @@ class Tokenization:
         )
         if not shards:
             raise CacheError(
-                f"{self.dataset.name} keeps no documents, so there is nothing to tokenize: look at its ledger"
+                f"{self.dataset.name} keeps no documents, so there is nothing to tokenize: look at its ledger; "
+                "of a held-out part, give hold_out(…) more characters= or documents= (each text fits into it, or stays)"
             )
         path, kept = keep_tokenizer(store, self.tokenizer)
         tokenizer = replace(self.tokenizer, path=path)

@@ -39,8 +39,10 @@ def show_plan(options: argparse.Namespace) -> int:
 def print_plan(options: argparse.Namespace, outputs: Outputs, store: Store, show: Callable[[str], None]) -> None:
     """Plan, and give the lines to `show`."""
     from curate.planning.plan import plan
+    from curate.running.progress import PREPARING, waiting
 
-    made = plan(outputs, store, sample=options.sample, workers=options.workers if options.cost else None)
+    with waiting(PREPARING):
+        made = plan(outputs, store, sample=options.sample, workers=options.workers if options.cost else None)
     if options.json:
         show(json.dumps(made.to_json(), indent=1))
         return

@@ -51,7 +51,8 @@ def parts_of(outputs: Outputs) -> list[Part]:
         elif isinstance(operation, Deduplicate) and (operation.method is not None or len(operation.inputs) == 1):
             found.append((f"deduplicate{of}", dataset))
         elif isinstance(operation, _REPEATS[1:]) and len(operation.inputs) == 1:
-            found.append((f"{dataset.name}{of}", dataset))
+            named = all(source in dataset.name.split() for source in sources)
+            found.append((dataset.name if named else f"{dataset.name}{of}", dataset))
     names = [name for name, _ in found]
     unique = [
         name if names.count(name) == 1 else f"{name} {names[:at].count(name) + 1}" for at, name in enumerate(names)

@@ -218,4 +218,5 @@ def _output_schema(step: Step, schema: pa.Schema) -> pa.Schema:
     try:
         return step.transform.output_schema(schema)
     except ValueError as error:
-        raise ConfigurationError(f"{step.name}: {error}") from error
+        said = str(error)
+        raise ConfigurationError(said if said.startswith(step.name) else f"{step.name}: {said}") from error

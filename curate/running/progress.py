@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, TextIO
 
 TERMINAL_SECONDS: Final = 0.2
 LOG_SECONDS: Final = 10.0
+PREPARING: Final = "preparing what the recipe names: lists, models and benchmarks are read, once for this machine"
 
 
 class Progress:
@@ -85,6 +89,18 @@ def say(text: str, stream: TextIO | None = None) -> None:
     stream = stream or sys.stderr
     stream.write(f"\r\x1b[2K{text}\n" if stream.isatty() else f"{text}\n")
     stream.flush()
+
+
+@contextmanager
+def waiting(text: str, seconds: float = 3.0, stream: TextIO | None = None) -> Iterator[None]:
+    """Say `text` when what is done within takes longer than `seconds`."""
+    timer = threading.Timer(seconds, say, (text, stream))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def clock(seconds: float) -> str:

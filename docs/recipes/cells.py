@@ -7,7 +7,7 @@
 
 The first run weights cells by their tokens and a factor per level. With tables ("component", "weight": a row for each
 cell that is to be read, as topic=whale-ship-boat/quality_level=4) only the plan is made anew. `web` holds JSON lines
-with texts and URLs, `good` texts of the kind that is wanted more of (Wettig et al. 2025, arXiv:2502.10341, weight
+with texts and URLs, `good` .txt files of the kind that is wanted more of (Wettig et al. 2025, arXiv:2502.10341, weight
 such cells).
 """
 

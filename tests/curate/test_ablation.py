@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from curate import Outputs
+from curate import Outputs, deduplicate_urls, read_jsonl, read_warc, tokenize, train_tokenizer
 from curate.ablations import AblatedPart, Ablation, Effect, read_ablation, write_ablation
 from curate.command_line import main
 from curate.commands.ablate import variants_of
 from curate.configuration import ConfigurationError
 from curate.recipes.ablation import cells_without, parts_of, training_cells
+from curate.recipes.compiling import compile_stages
 from curate.recipes.graph import Dataset, Deduplicate
 from curate.recipes.recipe import Recipe
 from curate.store import Store, StoreError
+from mixtures import Mixture, Phase
 from tests.road.corpus import documents, road, write_raw
+from transforms import NormalizeText
 
 RECIPE = str(Path(__file__).parents[1] / "road" / "corpus.py")
 
@@ -108,3 +111,17 @@ def test_ablate_compares_writes_the_file_and_the_report_shows_it(
     report = json.loads((tmp_path / "store" / "report.json").read_bytes())
     (panel,) = [panel for panel in report["panels"] if panel["id"] == "ablation"]
     assert panel["tables"][0]["rows"][0][:2] == ["EditText of letters", "not told apart"]
+
+
+def test_part_whose_name_has_the_source_already_names_it_once(raw: Path) -> None:
+    pages = deduplicate_urls(read_jsonl(raw, source="w1", columns={"url": "url"}), name="URLs w1")
+    again = deduplicate_urls(pages, name="again")
+    phase = Phase("main", tokens=100, weights={"w1": 1})
+    whole = Outputs(Mixture(tokenize(again, train_tokenizer(again, 270), by="source"), phase))
+    assert [part.name for part in parts_of(whole)] == ["URLs w1", "again of w1"]
+
+
+def test_refusal_of_a_transform_that_names_itself_names_it_once(raw: Path) -> None:
+    pages = read_warc(raw, source="pages").apply(NormalizeText())
+    with pytest.raises(ConfigurationError, match=r"^NormalizeText needs the column 'text'"):
+        compile_stages({"pages": pages})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import pytest
 
-from curate.running.progress import Progress, clock, say
+from curate.running.progress import Progress, clock, say, waiting
 
 
 class Terminal(io.StringIO):
@@ -55,3 +56,14 @@ def test_terminal_has_one_line_that_is_written_again_and_a_log_has_plain_lines()
 @pytest.mark.parametrize(("seconds", "shown"), [(4.21, "4.2 s"), (187, "3:07"), (7_500, "2:05:00")])
 def test_durations_are_told_as_people_read_them(seconds: float, shown: str) -> None:
     assert clock(seconds) == shown
+
+
+def test_waiting_is_told_only_where_it_is_long() -> None:
+    log, told = io.StringIO(), threading.Event()
+    with waiting("lists are read", 600, log):
+        pass
+    assert log.getvalue() == ""
+    log.flush = told.set  # type: ignore[method-assign]
+    with waiting("lists are read", 0.01, log):
+        assert told.wait(60)
+    assert log.getvalue() == "lists are read\n"

@@ -117,7 +117,7 @@ def test_loader_outside_the_plan_is_refused():
         lambda: LOADER.batches(3, 2),
         lambda: LOADER.batches(0, PLAN.steps + 1),
     ):
-        with pytest.raises(IndexError, match="not in range"):
+        with pytest.raises(IndexError, match="the plan has steps 0 to 39"):
             call()
     for process, processes in ((0, 3), (2, 2), (-1, 2), (0, 0)):
         with pytest.raises(ValueError, match="a batch of 8 has no part"):
@@ -215,7 +215,7 @@ def test_explain_outside_the_plan_is_refused():
         lambda: locate(PLAN, 0, 0, 16),
         lambda: locate(PLAN, 0, -1, 0),
     ):
-        with pytest.raises(IndexError, match="is not in range"):
+        with pytest.raises(IndexError, match=r"has (step|row|token)s 0 to "):
             call()
 
 

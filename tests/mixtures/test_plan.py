@@ -172,7 +172,7 @@ def test_plan_outside_its_range_is_refused():
         lambda: PLAN.component_of(-1),
         lambda: PLAN.phase_of(PLAN.steps),
     ):
-        with pytest.raises(IndexError, match="is not in range"):
+        with pytest.raises(IndexError, match=r"is not in range|has steps 0 to "):
             call()
 
 
