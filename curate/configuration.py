@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -15,10 +16,8 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
-
-from curate.digests import digest_file, logical_type
-from transforms.outcome import canonical_json
+from curate.digests import digest_file
+from transforms.canonical import canonical_json
 
 KEYED_IF_GIVEN: Final = {"key": "if given"}
 """Metadata of a field that a later version added: at its default it is in no key, so that older keys stay."""
@@ -46,7 +45,9 @@ def describe(value: Any) -> Any:
         return {"hex": value.hex()}
     if isinstance(value, Path):
         return {"file": _file_digest(value)}
-    if isinstance(value, pa.DataType):
+    if _is_arrow_type(value):
+        from curate.content_digests import logical_type
+
         return {"type": logical_type(value)}
     if isinstance(value, (tuple, list)):
         return [describe(item) for item in value]
@@ -62,6 +63,11 @@ def describe(value: Any) -> Any:
         f"{value!r} ({type(value).__name__}) cannot be part of a key: use numbers, strings, paths, tuples or frozen "
         "dataclasses; for a function give it a version, as KeepIf(function, version=1)"
     )
+
+
+def _is_arrow_type(value: Any) -> bool:
+    arrow = sys.modules.get("pyarrow")  # whoever has made such a value has imported it
+    return arrow is not None and isinstance(value, arrow.DataType)
 
 
 def _describe_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:

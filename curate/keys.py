@@ -18,7 +18,7 @@ from curate.readers.reader import Reader
 from curate.recipes.graph import HoldOut
 from curate.recipes.models import MadeBy
 from curate.recipes.stages import VERBS, DocumentStage, Stage, Wide, WideStage, steps_with, without_inputs
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 Units = Mapping[str, Sequence[FileUnit]]
 """The fingerprinted units of every reader, by `reading_name`."""

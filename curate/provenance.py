@@ -19,7 +19,7 @@ from typing import Any, Final
 from curate.digests import digest_bytes
 from curate.inputs.files import FileUnit
 from curate.readers.reader import Reader
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 FOLDER: Final = "provenance"
 INPUTS: Final = f"{FOLDER}/inputs.jsonl"

@@ -24,7 +24,7 @@ from curate.storage.locks import sweep_locks
 from curate.storage.opening import is_remote, joined, normalised, open_files
 from curate.storage.options import DEFAULTS, StorageOptions
 from curate.storage.spool import remove_stale, spool_name
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 __all__ = [
     "POINTS",

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from curate.digests import ContentDigest, logical_type
+from curate.content_digests import ContentDigest, logical_type
 
 ROW_GROUP_BYTES: Final = 64 << 20
 CHUNK_BYTES: Final = 1 << 20

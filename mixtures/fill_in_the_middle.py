@@ -28,8 +28,8 @@ from blake3 import blake3
 from curate.configuration import ConfigurationError
 from mixtures.permutation import mix
 from mixtures.weights import Number, exact
+from transforms.canonical import canonical_json
 from transforms.kernels import kernel
-from transforms.outcome import canonical_json
 
 KIND: Final = "fill in the middle"
 LONGEST: Final = 1 << 22

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
+from transforms.canonical import canonical_json
 from transforms.kernels import kernel
-from transforms.outcome import canonical_json
 
 LARGEST: Final = 1 << 40
 """The largest n for which the permutation is defined."""

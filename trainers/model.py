@@ -26,7 +26,7 @@ from trainers.axes import gathered, rows_apart
 from trainers.config import ModelConfig
 from trainers.experts import Experts, Routing
 from trainers.layers import HeadNorm, RMSNorm, SwiGLU, wide
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 
 class Block(eqx.Module):

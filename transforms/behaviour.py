@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 LAMBDA: Final = re.compile(r"\blambda\b", re.ASCII)
 

@@ -31,6 +31,7 @@ import numpy as np
 import pyarrow as pa
 
 from transforms.benchmark_items import Benchmark, BenchmarkError, Item
+from transforms.canonical import canonical_json
 from transforms.contamination_common import NO_PHRASES, Phrases, read_phrases
 from transforms.contamination_findings import (
     LEAK,
@@ -61,7 +62,7 @@ from transforms.exact_numbers import Number, decimal_text, exact
 from transforms.fitted import LocalFile, file_of
 from transforms.models import Model, Unfitted
 from transforms.not_trained import NOT_TRAINED, not_trained
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.outcome import Outcome, kept, require
 from transforms.schema import set_columns, with_columns
 
 __all__ = [

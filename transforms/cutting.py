@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from transforms.canonical import canonical_json
 from transforms.kernels import kernel
 from transforms.lines import find_lines
-from transforms.outcome import Outcome, canonical_json, kept
+from transforms.outcome import Outcome, kept
 from transforms.schema import set_columns
 from transforms.segmentation import ATTACHED, KIND, Bytes, Int, Positions, decode, text_buffers
 from transforms.unicode_tables import (

@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from transforms.behaviour import describe_value
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.canonical import canonical_json
+from transforms.outcome import Outcome, kept, require
 from transforms.schema import set_columns, with_columns
 from transforms.user_function import UserFunctionError, changed, valid_text
 

@@ -25,11 +25,12 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 
 import pyarrow as pa
 
+from transforms.canonical import canonical_json
 from transforms.decoding import Decoded, decode
 from transforms.element_classes import element_classes
 from transforms.markup import Markup, measure_markup
 from transforms.optout import answers, page_signals, parse_signals, write_signals
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.outcome import Outcome, kept, require
 from transforms.page_licence import page_licence
 from transforms.pages.engine import DEFAULT_MARKS, Extracted, extract
 from transforms.pages.writing import MARKS

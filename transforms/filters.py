@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from transforms.canonical import canonical_json
 from transforms.exact_numbers import Integers, Number, decimal_text, exact, product
-from transforms.outcome import DROPPED, Outcome, SchemaError, canonical_json, kept, name_of, nothing, require
+from transforms.outcome import DROPPED, Outcome, SchemaError, kept, name_of, nothing, require
 from transforms.schema import set_columns, with_columns
 
 Flags = npt.NDArray[np.bool_]

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import pyarrow as pa
 
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.canonical import canonical_json
+from transforms.outcome import Outcome, kept, require
 from transforms.schema import BASE, EXTRA, PAYLOAD, documents
 
 WIKITEXT: Final = "text/x-wiki"

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Final, Literal, cast
 
 import pyarrow as pa
 
+from transforms.canonical import canonical_json
 from transforms.exact_numbers import Number, decimal_text, exact
 from transforms.language_model import (
     DEFAULT_MODEL_SHA256,
@@ -38,7 +39,7 @@ from transforms.language_model import (
     load,
 )
 from transforms.language_tags import WIKIPEDIA, range_of
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.outcome import Outcome, kept, require
 from transforms.schema import set_columns, with_columns
 
 LANGUAGE: Final = pa.field("language", pa.large_string())

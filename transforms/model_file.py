@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from transforms.canonical import canonical_json
 from transforms.fitted import FittedError
-from transforms.outcome import canonical_json
 
 FORMAT: Final = 1
 

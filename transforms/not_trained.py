@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from transforms.canonical import canonical_json
 from transforms.duplicates import text_digests
-from transforms.outcome import SchemaError, canonical_json
+from transforms.outcome import SchemaError
 from transforms.tokens import Encoder
 
 NOT_TRAINED: Final = pa.field("not_trained", pa.large_string())

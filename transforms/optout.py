@@ -34,7 +34,8 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.canonical import canonical_json
+from transforms.outcome import Outcome, kept, require
 from transforms.schema import NOT_CHECKED, OPTOUT
 
 COUNTED: Final = ("noai", "noml")

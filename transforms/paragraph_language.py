@@ -25,6 +25,7 @@ from typing import ClassVar, Final, Literal
 import numpy as np
 import pyarrow as pa
 
+from transforms.canonical import canonical_json
 from transforms.cutting import Pieces, cut_outcome
 from transforms.exact_numbers import Number, exact
 from transforms.filters import MEASURED, Filter, Measure, at_least
@@ -37,7 +38,7 @@ from transforms.language_model import (
     load,
 )
 from transforms.lines import find_lines
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.outcome import Outcome, kept, require
 from transforms.schema import set_columns, with_columns
 from transforms.scripts import find_scripts
 from transforms.segmentation import Bytes, Positions, text_buffers

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from transforms.canonical import canonical_json
 from transforms.fitted import FittedError
-from transforms.outcome import canonical_json
 
 Integers = npt.NDArray[np.int64]
 

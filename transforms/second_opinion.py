@@ -27,9 +27,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from transforms.benchmark_items import Benchmark, Item
+from transforms.canonical import canonical_json
 from transforms.embedding import Embedder, HashedTfidf, directions
 from transforms.exact_numbers import Number, exact
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.outcome import Outcome, kept, require
 from transforms.schema import set_columns, with_columns
 from transforms.segmentation import find_words
 from transforms.semantic import SCALE, cosine_of, exact_type, reaches

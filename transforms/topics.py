@@ -22,10 +22,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.canonical import canonical_json
 from transforms.embedding import BUCKETS, Embedder, HashedTfidf, Rarity, directions
 from transforms.fitted import FittedFile, LocalFile, file_of
 from transforms.models import Model
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.outcome import Outcome, kept, require
 from transforms.schema import BASE, EXTRA, set_columns, with_columns
 from transforms.spherical_kmeans import ONE, Nearest, Numbers, Rows, nearest, unit_rows
 

@@ -30,8 +30,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from blake3 import blake3
 
+from transforms.canonical import canonical_json
 from transforms.many_digests import short_span_digests
-from transforms.outcome import Outcome, SchemaError, canonical_json, kept, name_of, require
+from transforms.outcome import Outcome, SchemaError, kept, name_of, require
 from transforms.public_suffixes import Rules, read_suffixes, suffix_file, suffix_rules
 from transforms.schema import set_columns, with_columns
 from transforms.url_lists import ListError, URLList, WordList, halves

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import pyarrow as pa
 
-from transforms.outcome import Outcome, canonical_json, kept
+from transforms.canonical import canonical_json
+from transforms.outcome import Outcome, kept
 from transforms.predicates import Predicate, field
 
 __all__ = ["Where", "field"]

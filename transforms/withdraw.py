@@ -25,8 +25,9 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 from blake3 import blake3
 
+from transforms.canonical import canonical_json
 from transforms.duplicates import text_digests
-from transforms.outcome import Outcome, SchemaError, canonical_json, kept
+from transforms.outcome import Outcome, SchemaError, kept
 
 NAMES: Final = ("id", "url", "text_digest")
 """What a line names a document by: one of these."""

@@ -25,7 +25,8 @@ from curate.accounting.statistics import (
     lowest,
     observe,
 )
-from curate.digests import MODULUS, sum_digest_rows
+from curate.content_digests import sum_digest_rows
+from curate.digests import MODULUS
 
 MOST_HOSTS: Final = 8 * LEAST
 MILLISECONDS_OF_A_DAY: Final = 86_400_000

@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from curate.configuration import ConfigurationError
-from curate.digests import ContentDigest, short
+from curate.content_digests import ContentDigest
+from curate.digests import short
 from curate.readers.reader import Column, declared_columns
 from curate.recipes.graph import Dataset
 from curate.recipes.reading import ReadOptions, reading

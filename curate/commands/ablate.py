@@ -10,7 +10,7 @@ import argparse
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curate.ablations import FILE, AblatedPart, Ablation, Effect, write_ablation
 from curate.commands.compare import Side, add_sizes, run_comparison
@@ -18,10 +18,10 @@ from curate.commands.recipe_options import add_recipe_options, outputs_of
 from curate.commands.store_options import store_of
 from curate.commands.tokens import opened
 from curate.configuration import ConfigurationError
-from curate.recipes.ablation import Part, cells_without, parts_of, training_cells
-from curate.recipes.compiling import compile_stages
-from curate.recipes.recipe import Outputs
-from mixtures import Mixture
+
+if TYPE_CHECKING:
+    from curate.recipes.ablation import Part
+    from curate.recipes.recipe import Outputs
 
 WHOLE = "the whole recipe"
 
@@ -74,6 +74,9 @@ def variants_of(outputs: Outputs, only: list[str]) -> tuple[dict[str, Outputs], 
     Raises:
         ConfigurationError: the recipe has no mixture, or `only` names something else than a part.
     """
+    from curate.recipes.ablation import parts_of
+    from curate.recipes.recipe import Outputs
+
     parts = {part.name: part for part in parts_of(outputs)}
     if unknown := [name for name in only if name not in parts]:
         raise ConfigurationError(f"there is no part {unknown[0]!r} to leave out, only {', '.join(parts)}")
@@ -90,6 +93,11 @@ def variants_of(outputs: Outputs, only: list[str]) -> tuple[dict[str, Outputs], 
 
 def _variant(outputs: Outputs, part: Part) -> Outputs | str:
     """Return the recipe without `part`, or why there is none."""
+    from curate.recipes.ablation import cells_without
+    from curate.recipes.compiling import compile_stages
+    from curate.recipes.recipe import Outputs
+    from mixtures import Mixture
+
     if part.protects is not None:
         return f"it protects {part.protects}, which loss does not measure"
     if not isinstance(outputs.mixture, Mixture):
@@ -103,6 +111,7 @@ def _variant(outputs: Outputs, part: Part) -> Outputs | str:
 
 
 def _made(options: argparse.Namespace, name: str, outputs: Outputs, modules: list[Any], recipe: str) -> Side:
+    from curate.recipes.ablation import training_cells
     from curate.run import run
 
     training_cells(outputs)

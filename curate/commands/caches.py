@@ -5,24 +5,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from curate.caches import FORMATS, TokenCache, export_cache, extend_cache, import_cache, stored_tokenizer
-from curate.caches.description import NAME
-from curate.caches.drawing import draw_borders
-from curate.commands.look import visible
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
-from curate.datasets import open_dataset
-from curate.products import Caches
 from curate.receipts import committed_folders, read_manifest
 from curate.store import Store
-from curate.upkeep.trace import read_row
-from transforms.tokens import Tokenizer
+from curate.visible import visible
+
+if TYPE_CHECKING:
+    from curate.caches import TokenCache
 
 BLOCK = 1 << 20
 """Documents whose ids are looked at together."""
+
+EXPORTS: Final = ("datatrove", "litdata", "mds", "megatron", "npy")
+"""Names in `curate.caches.FORMATS`, which is not imported for the sake of help."""
 
 
 def add_tokens(command: argparse.ArgumentParser) -> None:
@@ -39,7 +37,7 @@ def add_export(command: argparse.ArgumentParser) -> None:
     command.set_defaults(command=export_command)
     command.add_argument("store", metavar="DIR", help=f"a cache, or a store with caches: {STORE_HELP}")
     command.add_argument("--cell", metavar="NAME", help="which cache of a store (default: the only one)")
-    command.add_argument("--format", choices=sorted(FORMATS), required=True, help="whose format")
+    command.add_argument("--format", choices=EXPORTS, required=True, help="whose format")
     command.add_argument("--to", type=Path, required=True, metavar="DIR", help="empty folder to write")
     add_store_options(command)
 
@@ -71,6 +69,10 @@ def caches_of(store: Store) -> dict[str, TokenCache]:
     Raises:
         ConfigurationError: there are none.
     """
+    from curate.caches import TokenCache
+    from curate.caches.description import NAME
+    from curate.products import Caches
+
     if store.exists(NAME):
         return {(cache := TokenCache.open(store)).name: cache}
     found: dict[str, TokenCache] = {}
@@ -103,17 +105,27 @@ def find_document(caches: Mapping[str, TokenCache], identity: bytes) -> tuple[st
     Raises:
         ConfigurationError: none holds it.
     """
+    import numpy as np
+
     wanted = np.frombuffer(identity, np.uint8)
     for cell, cache in caches.items():
         for first in range(0, len(cache), BLOCK):
             rows = (cache.ids(first, min(first + BLOCK, len(cache))) == wanted).all(axis=1)
             if rows.any():
                 return cell, first + int(np.argmax(rows))
-    raise ConfigurationError(f"no cache holds the document {identity.hex()}: curate find says where it is")
+    raise ConfigurationError(f"no cache holds the document {identity.hex()}: curate where says where it is")
 
 
 def tokens_command(options: argparse.Namespace) -> int:
     """Print the tokens of a document."""
+    import numpy as np
+
+    from curate.caches import stored_tokenizer
+    from curate.caches.drawing import draw_borders
+    from curate.datasets import open_dataset
+    from curate.upkeep.trace import read_row
+    from transforms.tokens import Tokenizer
+
     store = store_of(options)
     try:
         identity = bytes.fromhex(options.doc)
@@ -148,6 +160,8 @@ def _whole(text: str) -> str:
 
 def export_command(options: argparse.Namespace) -> int:
     """Write a cache in another format and print the files."""
+    from curate.caches import export_cache
+
     for path in export_cache(chosen_cache(caches_of(store_of(options)), options.cell), options.to, options.format):
         print(path)
     return 0
@@ -155,6 +169,9 @@ def export_command(options: argparse.Namespace) -> int:
 
 def import_command(options: argparse.Namespace) -> int:
     """Make a cache of another tool's and print what it is."""
+    from curate.caches import import_cache
+    from transforms.tokens import Tokenizer
+
     tokenizer = Tokenizer(options.tokenizer, bos=options.bos, eos=options.eos)
     print(import_cache(options.source, store_of(options, options.to), tokenizer, options.name))
     return 0
@@ -162,6 +179,8 @@ def import_command(options: argparse.Namespace) -> int:
 
 def extend_command(options: argparse.Namespace) -> int:
     """Write a new generation of a cache and print what it is."""
+    from curate.caches import TokenCache, extend_cache
+
     old, *new = (TokenCache.open(store_of(options, place)) for place in (options.store, *options.new))
     print(extend_cache(store_of(options, options.to), old, new))
     return 0

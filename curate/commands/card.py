@@ -7,15 +7,17 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.topic_card import topic_lines
 from curate.configuration import ConfigurationError
 from curate.digests import short
-from curate.products import ModelFiles, open_product
 from curate.receipts import committed_folders, read_manifest
 from curate.store import Store
+
+if TYPE_CHECKING:
+    from curate.products import ModelFiles
 
 Ratio = list[int] | None
 
@@ -59,6 +61,8 @@ def show_cards(options: argparse.Namespace) -> int:
 
 def models_in(store: Store) -> list[ModelFiles]:
     """Return all fitted models of a store, by folder."""
+    from curate.products import ModelFiles, open_product
+
     found = []
     for folder in committed_folders(store):
         manifest = read_manifest(store, folder)

@@ -10,19 +10,18 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from curate.caches.cache import TokenCache
 from curate.commands.numbers import above_zero, between_0_and_1, positive, writable_file
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened, require_equal_steps
 from curate.configuration import ConfigurationError
-from curate.run import Result, open_result
-from mixtures import Loader, Plan
-from mixtures.neutral import neutral_documents, private_sources
-from mixtures.packings import packings_of
-from mixtures.scaled import scaled
+
+if TYPE_CHECKING:
+    from curate.caches.cache import TokenCache
+    from curate.run import Result
+    from mixtures import Loader, Plan
 
 WIDTHS: Final = (64, 128)
 MINUTES: Final = 15.0
@@ -46,6 +45,10 @@ class Side:
 
     def loaders(self, steps: int) -> Callable[[int], Loader]:
         """Return what gives the loader of a seed, of the plan over `steps` steps."""
+        from mixtures import Loader
+        from mixtures.packings import packings_of
+        from mixtures.scaled import scaled
+
         packings = packings_of(self.plan, self.caches)
         part = scaled(self.plan, steps)
         return lambda seed: Loader(replace(part, seed=seed), self.caches, packings=packings)
@@ -98,6 +101,8 @@ def add_sizes(command: argparse.ArgumentParser) -> None:
 
 def compare_stores(options: argparse.Namespace) -> int:
     """Print what the comparison will see, then what it found; write the page if one is asked for."""
+    from curate.run import open_result
+
     if len(set(options.stores)) < max(2, len(options.stores)):
         raise ConfigurationError("compare takes two stores or more, each once")
     if options.seeds is not None and options.seeds < 3:
@@ -178,6 +183,8 @@ def held_out_of(sides: Sequence[Side], result: Result, sequences: int) -> dict[s
     Raises:
         ConfigurationError: there is none, or it has another tokenizer.
     """
+    from mixtures.neutral import neutral_documents, private_sources
+
     held = result.caches.get("validation") or (None if result is sides[0].result else result.caches.get("training"))
     if held is None:
         raise ConfigurationError(

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from curate.commands.look import visible
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
+from curate.visible import visible
 
 if TYPE_CHECKING:
     from curate.contamination.audit import Audit

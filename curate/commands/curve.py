@@ -11,21 +11,19 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Final
 
 from curate.commands.curve_plot import curve_svg
 from curate.commands.results import last_result
 from curate.configuration import ConfigurationError
-from curate.inputs.files import FileUnit
-from curate.readers.events import Read
-from curate.readers.open import read_records
-from curate.readers.reader import Reader, declared_columns
-from curate.run import open_result
 from curate.store import Store
-from transforms.banding_curve import Point, measured_points
-from transforms.minhash import MinHash
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from curate.readers.reader import Reader
+    from transforms.banding_curve import Point
+    from transforms.minhash import MinHash
 
 SIMILARITIES: Final = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 DOCUMENTS: Final = 3000
@@ -48,6 +46,9 @@ def add_curve(command: argparse.ArgumentParser) -> None:
 
 def show_curve(options: argparse.Namespace) -> int:
     """Print the curve, and plot it; return 0."""
+    from transforms.banding_curve import measured_points
+    from transforms.minhash import MinHash
+
     method = _method(options)
     methods = {"chosen": method, "default": MinHash(), "FineWeb": MinHash.fineweb(), "OLMo 3": MinHash.olmo()}
     points: Sequence[Point] = ()
@@ -64,6 +65,8 @@ def show_curve(options: argparse.Namespace) -> int:
 
 
 def _method(options: argparse.Namespace) -> MinHash:
+    from transforms.minhash import MinHash
+
     given = {name: getattr(options, name) for name in ("bands", "rows") if getattr(options, name) is not None}
     try:
         if options.recall is None:
@@ -81,6 +84,10 @@ def texts_of(path: Path, column: str, most: int) -> pa.LargeStringArray:
     Raises:
         ConfigurationError: it is not there, or has no texts in `column`.
     """
+    import pyarrow as pa
+
+    from curate.readers.reader import Reader, declared_columns
+
     if not path.is_file():
         raise ConfigurationError(f"{path} is not a file: give Parquet or JSON lines")
     kind = "parquet" if path.name.endswith(".parquet") else "jsonl"
@@ -97,6 +104,10 @@ def texts_in(path: Path, column: str, most: int) -> pa.LargeStringArray:
     Raises:
         ConfigurationError: the store has no result, or its documents no texts in `column`.
     """
+    import pyarrow as pa
+
+    from curate.run import open_result
+
     store = Store(path.resolve())
     outputs = list(open_result(store, last_result(store)).outputs.values())
     columns = [name for name, _ in outputs[0].manifest["schema"]] if outputs else []
@@ -107,6 +118,10 @@ def texts_in(path: Path, column: str, most: int) -> pa.LargeStringArray:
 
 
 def _texts(path: Path, reader: Reader) -> Iterator[str]:
+    from curate.inputs.files import FileUnit
+    from curate.readers.events import Read
+    from curate.readers.open import read_records
+
     unit = FileUnit(path.parent, path.name, path.stat().st_size, "")
     with path.open("rb") as file:
         for event in read_records(reader, file, unit):

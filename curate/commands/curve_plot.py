@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from html import escape
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from transforms.banding_curve import Point
-from transforms.minhash import MinHash
+if TYPE_CHECKING:
+    from transforms.banding_curve import Point
+    from transforms.minhash import MinHash
 
 WIDTH: Final = 640
 HEIGHT: Final = 420

@@ -11,7 +11,6 @@ from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened
 from curate.commands.training import add_branch, branch_config, branch_loader, check_run_folder, config_of
-from mixtures import Loader
 
 
 def add_declare(command: argparse.ArgumentParser) -> None:
@@ -53,6 +52,7 @@ def add_declare(command: argparse.ArgumentParser) -> None:
 
 def declare_run(options: argparse.Namespace) -> int:
     """Write the declaration and print its digest."""
+    from mixtures import Loader
     from trainers.checkpoint import Checkpoints
     from trainers.config import flat
     from trainers.evidence.declaration import HEALTH, NAME, declare

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from curate.commands.duplicate_groups import Group, Member, group_of, largest_groups, names_survivors, texts_before
-from curate.commands.look import visible
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.text_diff import LOOKED_AT, word_diff
 from curate.configuration import ConfigurationError
-from curate.datasets import Dataset
-from curate.run import Result, open_result
-from transforms.pii import mask_excerpt
+from curate.visible import visible
+
+if TYPE_CHECKING:
+    from curate.commands.duplicate_groups import Group, Member
+    from curate.datasets import Dataset
+    from curate.run import Result
 
 LARGEST: Final = 5
 LISTED: Final = 10
@@ -38,6 +39,8 @@ def add_duplicates(command: argparse.ArgumentParser) -> None:
 
 def show_duplicates(options: argparse.Namespace) -> int:
     """Print the groups; return 0."""
+    from curate.run import open_result
+
     store = store_of(options)
     result = open_result(store, options.recipe or last_result(store))
     for line in browse(result, options.stage, options.largest, options.id):
@@ -53,6 +56,8 @@ def browse(result: Result, stage: str | None = None, largest: int = LARGEST, one
     Raises:
         ConfigurationError: there is no such stage, or `one` is no id or in no group.
     """
+    from curate.commands.duplicate_groups import names_survivors
+
     stages = [dataset for dataset in result.stages if names_survivors(dataset)]
     chosen = [dataset for dataset in stages if stage in (None, dataset.name)]
     if not chosen:
@@ -71,6 +76,8 @@ def browse(result: Result, stage: str | None = None, largest: int = LARGEST, one
 
 
 def _groups(dataset: Dataset, largest: int, one: str | None) -> Sequence[Group]:
+    from curate.commands.duplicate_groups import group_of, largest_groups
+
     if one is None:
         return largest_groups(dataset, max(0, largest), LISTED)
     try:
@@ -91,6 +98,8 @@ def forbidden_sources(result: Result) -> frozenset[str]:
 
 def _lines(dataset: Dataset, number: int, group: Group, forbidden: frozenset[str]) -> Iterator[str]:
     """Yield the lines of a group; what differs is shown of the first member whose words do."""
+    from curate.commands.duplicate_groups import texts_before
+
     texts = texts_before(dataset, [group.survivor, *(member.id for member in group.members)])
     frozen = next((member.reference for member in group.members if member.reference is not None), None)
     stays = None if frozen is not None else texts.get(group.survivor)  # the same id may be another text in a reference
@@ -124,6 +133,8 @@ def _document(identity: bytes, row: Mapping[str, Any] | None, otherwise: str = G
 
 def _text(row: Mapping[str, Any] | None, forbidden: frozenset[str]) -> str:
     """Return the text as it may be shown; nothing where it may not."""
+    from transforms.pii import mask_excerpt
+
     return "" if row is None or row["source"] in forbidden else mask_excerpt(row["text"][:LOOKED_AT])
 
 

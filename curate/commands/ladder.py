@@ -11,10 +11,9 @@ from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import held_out, opened
 from curate.configuration import ConfigurationError
-from mixtures import Loader, Plan
-from mixtures.packings import packings_of
 
 if TYPE_CHECKING:
+    from mixtures import Loader, Plan
     from trainers.evidence.forecast import Forecast
 
 
@@ -43,6 +42,8 @@ def add_ladder(command: argparse.ArgumentParser) -> None:
 
 def climb(options: argparse.Namespace) -> int:
     """Train the rungs, write `forecast.json` and `ladder.html`, and print what they say."""
+    from mixtures import Loader
+    from mixtures.packings import packings_of
     from trainers.evidence.forecast import NAME
     from trainers.evidence.ladder import forecast, plan_ladder, run_ladder
     from viewers.forecasts import write_ladder_page

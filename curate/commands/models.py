@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curate.commands.look import visible
 from curate.commands.numbers import not_negative
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened, tokenizer_of
 from curate.configuration import ConfigurationError
-from transforms.tokens import Tokenizer
+from curate.visible import visible
 
 if TYPE_CHECKING:
     from trainers.saved import Saved
+    from transforms.tokens import Tokenizer
 
 
 def add_export_model(command: argparse.ArgumentParser) -> None:

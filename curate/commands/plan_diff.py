@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened
-from mixtures import Plan
-from mixtures.agreement import steps_in_common
+
+if TYPE_CHECKING:
+    from mixtures import Plan
 
 SHOWN: Final = 40
 """Fields shown; more are counted."""
@@ -35,6 +36,8 @@ def show_differences(options: argparse.Namespace) -> int:
 
 def told(plan: Plan, other: Plan) -> Iterator[str]:
     """Yield what is said of two plans: fields of the first ≠ those of the other, then the steps in common."""
+    from mixtures.agreement import steps_in_common
+
     if plan.digest == other.digest:
         yield f"the same plan, {plan.digest}"
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from curate.commands.compare import MINUTES, Side, held_out_of
 from curate.commands.numbers import above_zero, positive, writable_file
@@ -13,7 +13,9 @@ from curate.commands.tokens import opened, require_equal_steps
 from curate.configuration import ConfigurationError
 from curate.formats import Format
 from curate.store import json_line, self_digested
-from mixtures.search import TRUSTED, Proposal, Trial, fewest_trials
+
+if TYPE_CHECKING:
+    from mixtures.search import Proposal, Trial
 
 FORMAT: Final = Format(1, "propose again with curate propose")
 """Version 1: the first."""
@@ -54,7 +56,7 @@ def add_propose(command: argparse.ArgumentParser) -> None:
 def propose_weights(options: argparse.Namespace) -> int:
     """Run the trials, print what the law fitted to them proposes, and save all of it if asked for."""
     from mixtures.designs import designs
-    from mixtures.search import propose
+    from mixtures.search import TRUSTED, fewest_trials, propose
     from trainers.config import Config, recipe
     from trainers.evidence.pilot import Cost, measured_cost
     from trainers.evidence.trials import run_trials, trial_loader

@@ -6,26 +6,17 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
-from curate.run import open_result
 from curate.store import Store
-from curate.upkeep.collecting import (
-    collect,
-    latest_results,
-    named_results,
-    older_than_runs,
-    refuse_while_running,
-    results_of,
-    unfinished_run,
-)
-from curate.upkeep.finding import Place, Question, TokenPlace, find
-from curate.upkeep.leftovers import INNER, JOURNALS, Leftover, by_folder, by_kind, leftovers
-from mixtures import Packed, Plan
-from mixtures.explain import Drawn, drawn
-from mixtures.packings import packings_in
+
+if TYPE_CHECKING:
+    from curate.upkeep.finding import Place, TokenPlace
+    from curate.upkeep.leftovers import Leftover
+    from mixtures import Plan
+    from mixtures.explain import Drawn
 
 MOST_STEPS: Final = 12
 """Steps that `where` shows of a document in a cache."""
@@ -33,6 +24,9 @@ MOST_STEPS: Final = 12
 
 def gc_command(store: Store, options: argparse.Namespace) -> int:
     """List what no kept result names, and remove it when told to."""
+    from curate.upkeep.collecting import collect, older_than_runs, refuse_while_running, unfinished_run
+    from curate.upkeep.leftovers import INNER, JOURNALS, leftovers
+
     kept = _kept(store, options)
     more = [name for name, wanted in ((INNER, options.inner), (JOURNALS, options.journals)) if wanted]
     look: Callable[[Store], None] = _forced if options.force else refuse_while_running
@@ -53,6 +47,8 @@ def gc_command(store: Store, options: argparse.Namespace) -> int:
 
 
 def _kept(store: Store, options: argparse.Namespace) -> list[str]:
+    from curate.upkeep.collecting import latest_results, named_results, results_of
+
     named = named_results(store, options.keep)
     if options.latest:
         return sorted({*named, *latest_results(store)})
@@ -65,6 +61,8 @@ def _forced(store: Store) -> None:
 
 def listed(kept: Sequence[str], found: Sequence[Leftover]) -> Iterator[str]:
     """Yield lines: the results that are kept, then each folder that is left over, then sums by kind."""
+    from curate.upkeep.leftovers import by_folder, by_kind
+
     yield from (f"kept: {folder}" for folder in kept)
     for folder, (files, size) in by_folder(found).items():
         yield f"  {folder}: {files:,} files, {size:,} bytes"
@@ -74,6 +72,8 @@ def listed(kept: Sequence[str], found: Sequence[Leftover]) -> Iterator[str]:
 
 def where_command(store: Store, options: argparse.Namespace) -> int:
     """Print where a document is, and which steps of training draw it; exit status 1 when it is nowhere."""
+    from curate.upkeep.finding import Question, find
+
     given = [(by, value) for by in ("url", "id", "text") if (value := getattr(options, by)) is not None]
     question = Question(*given[0])
     counted, began, number = [0], time.monotonic(), 0
@@ -94,6 +94,10 @@ def where_command(store: Store, options: argparse.Namespace) -> int:
 
 def _plans(store: Store) -> Iterator[tuple[str, str, Plan]]:
     """Yield (folder, key of its training caches, plan) of each result that has a plan."""
+    from curate.run import open_result
+    from curate.upkeep.collecting import results_of
+    from mixtures import Plan
+
     try:
         folders = list(results_of(store))
     except ConfigurationError:  # nothing has finished yet: documents are found all the same
@@ -105,6 +109,11 @@ def _plans(store: Store) -> Iterator[tuple[str, str, Plan]]:
 
 
 def _steps(store: Store, plans: Sequence[tuple[str, str, Plan]], place: Place | TokenPlace) -> Iterator[str]:
+    from curate.upkeep.finding import TokenPlace
+    from mixtures import Packed
+    from mixtures.explain import drawn
+    from mixtures.packings import packings_in
+
     if not isinstance(place, TokenPlace):
         return
     for folder, key, plan in plans:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Final
-
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, Final
 
 from curate.commands.duplicates import forbidden_sources
-from curate.commands.look import visible
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
-from curate.datasets import Dataset, has_dataset, open_dataset
-from curate.deduplication.templates import FILE, TEMPLATES
 from curate.receipts import read_receipt, shard_folder
-from curate.run import Result, open_result
-from transforms.exact_numbers import decimal_text
-from transforms.pii import mask_excerpt
-from transforms.template_passages import passages
+from curate.visible import visible
+
+if TYPE_CHECKING:
+    from curate.datasets import Dataset
+    from curate.run import Result
 
 COUNT: Final = 5
 LOOKED_AT: Final = 2000
@@ -43,6 +39,8 @@ def add_templates(command: argparse.ArgumentParser) -> None:
 
 def templates(options: argparse.Namespace) -> int:
     """Print the passages; return 0."""
+    from curate.run import open_result
+
     store = store_of(options)
     for line in show_templates(open_result(store, options.recipe or last_result(store)), options.count):
         print(line)
@@ -57,6 +55,8 @@ def show_templates(result: Result, count: int = COUNT) -> Iterator[str]:
     Raises:
         ConfigurationError: no stage of the result was told to leave templates out.
     """
+    from transforms.exact_numbers import decimal_text
+
     chosen = [dataset for dataset in result.stages if _rule(dataset)]
     if not chosen:
         raise ConfigurationError(
@@ -85,6 +85,10 @@ def _rule(dataset: Dataset) -> dict[str, Any]:
 
 def _listed(dataset: Dataset) -> dict[str, dict[int, int]]:
     """Return source → shingle → documents that have it."""
+    import pyarrow.parquet as pq
+
+    from curate.deduplication.templates import FILE, TEMPLATES
+
     listed: dict[str, dict[int, int]] = {}
     for entry in dataset.manifest["inner"]:
         receipt = read_receipt(dataset.store, entry["key"])
@@ -97,6 +101,9 @@ def _listed(dataset: Dataset) -> dict[str, dict[int, int]]:
 
 def _passages(dataset: Dataset, source: str, counts: Mapping[int, int], count: int) -> Iterator[str]:
     """Yield a line for each of the `count` passages that most documents have, of equals the longest first."""
+    from transforms.pii import mask_excerpt
+    from transforms.template_passages import passages
+
     method = dataset.manifest["operation"]["fields"]["method"]["fields"]
     if method["unit"] != "word":
         yield "   (shingles of characters are not shown as passages)"
@@ -116,6 +123,8 @@ def _passages(dataset: Dataset, source: str, counts: Mapping[int, int], count: i
 
 def _texts(dataset: Dataset, source: str) -> Iterator[str]:
     """Yield the first documents of `source` as they came to the stage, where they are still in the store."""
+    from curate.datasets import has_dataset, open_dataset
+
     left = LOOKED_AT
     for entry in dataset.manifest["inputs"]:
         if not has_dataset(dataset.store, entry["name"], entry["key"]):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from curate.commands.look import visible
+from curate.visible import visible
 
 WORDS: Final = 1000
 """Words of each text that are compared, after what both begin with."""

@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from curate.caches.cache import TokenCache
-from curate.caches.tokenization import stored_tokenizer
-from curate.commands.look import visible
 from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
 from curate.digests import text_digest
-from curate.products import Caches
-from curate.run import Result, open_result
 from curate.store import Store, StoreError
-from mixtures import Loader, Plan, PlanError, explain, locate
-from mixtures.packings import packings_in
-from transforms.tokens import Tokenizer
+from curate.visible import visible
+
+if TYPE_CHECKING:
+    from curate.caches.cache import TokenCache
+    from curate.products import Caches
+    from curate.run import Result
+    from mixtures import Plan
+    from transforms.tokens import Tokenizer
 
 SHOWN_DOCUMENTS: Final = 4
 """Ids that `explain` shows of a row."""
@@ -34,6 +32,9 @@ def opened(store: Store, folder: str) -> tuple[Result, Plan, Caches]:
         ConfigurationError: its recipe has no mixture.
         StoreError: the plan is missing or damaged.
     """
+    from curate.run import open_result
+    from mixtures import Plan, PlanError
+
     result = open_result(store, folder)
     if result.plan is None:
         raise ConfigurationError(f"{store.url(folder)} has no plan: its recipe gives no mixture to Outputs(…)")
@@ -46,6 +47,9 @@ def opened(store: Store, folder: str) -> tuple[Result, Plan, Caches]:
 
 def explain_command(store: Store, folder: str, options: argparse.Namespace) -> int:
     """Print which chunks of which components a step reads, and which documents each row holds."""
+    from mixtures import explain
+    from mixtures.packings import packings_in
+
     _, plan, caches = opened(store, folder)
     cells = caches.open()
     explanation = explain(plan, options.step, packings_in(store, folder, plan, cells))
@@ -73,6 +77,9 @@ def documents_in(cache: TokenCache, start: int, stop: int) -> list[str]:
 
 def batch_command(store: Store, folder: str, options: argparse.Namespace) -> int:
     """Print the rows of a step, decoded, with the borders between documents."""
+    from mixtures import Loader
+    from mixtures.packings import packings_in
+
     _, plan, caches = opened(store, folder)
     cells = caches.open()
     batch = Loader(plan, cells, packings=packings_in(store, folder, plan, cells)).batch(options.step)
@@ -88,6 +95,10 @@ def batch_command(store: Store, folder: str, options: argparse.Namespace) -> int
 
 def tokenizer_of(caches: Caches) -> Tokenizer:
     """Return the tokenizer that `caches` were made with, from the store."""
+    from curate.caches.cache import TokenCache
+    from curate.caches.tokenization import stored_tokenizer
+    from transforms.tokens import Tokenizer
+
     cell = caches.cells[0]
     description = TokenCache.open(caches.place(cell)).description
     path = stored_tokenizer(caches.store, description.tokenizer)
@@ -97,6 +108,8 @@ def tokenizer_of(caches: Caches) -> Tokenizer:
 def trace_command(store: Store, folder: str, options: argparse.Namespace) -> int:
     """Print where a token of a batch comes from; with --replay, read and transform its record again."""
     from curate.upkeep.trace import trace_token
+    from mixtures import locate
+    from mixtures.packings import packings_in
 
     _, plan, caches = opened(store, folder)
     cells = caches.open()
@@ -138,6 +151,8 @@ def held_out(plan: Plan, caches: Caches | None, sequences: int) -> dict[str, Seq
 
 def batches_of(plan: Plan, cache: TokenCache, sequences: int) -> tuple[Any, ...]:
     """Return the first documents of a cache, about enough for so many sequences, as batches of the plan's shape."""
+    import numpy as np
+
     from trainers.batches import pack
 
     wanted = int(np.searchsorted(cache.starts, sequences * plan.sequences.length, side="right"))

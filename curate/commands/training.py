@@ -15,13 +15,11 @@ from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import held_out, opened, tokenizer_of
 from curate.configuration import ConfigurationError
-from curate.products import Caches
 from curate.running.progress import Progress, say
-from mixtures import Loader, Plan
-from mixtures.packings import packings_in
-from transforms.token_bytes import token_bytes
 
 if TYPE_CHECKING:
+    from curate.products import Caches
+    from mixtures import Loader, Plan
     from trainers.config import Config
     from trainers.speed import Peak
     from trainers.supervised import Place
@@ -92,6 +90,9 @@ def add_branch(command: argparse.ArgumentParser) -> None:
 
 def train_command(options: argparse.Namespace) -> int:
     """Train the bundled model on the plan, from its last checkpoint if there is one; print losses as they come."""
+    from mixtures import Loader
+    from mixtures.packings import packings_in
+
     if options.ray:
         return _supervised(options)
     if options.hosts:
@@ -281,6 +282,8 @@ def _peak(config: Config, given: float | None) -> Peak:
 
 def _token_bytes(plan: Plan, caches: Caches) -> Any:
     import numpy as np
+
+    from transforms.token_bytes import token_bytes
 
     found = token_bytes(tokenizer_of(caches).encoder().file)
     return np.pad(found, (0, max(0, plan.vocabulary - len(found))))

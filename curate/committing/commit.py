@@ -17,12 +17,13 @@ from blake3 import blake3
 from curate.accounting.ledger import SAMPLES
 from curate.accounting.statistics import merge_all, text_sum
 from curate.committing.gathered import ReceiptRow, Receipts
+from curate.content_digests import logical_type
 from curate.datasets import ROWS_AT_ONCE, SHARDS, Committed, Dataset, dataset_folder, open_dataset
-from curate.digests import logical_type
 from curate.receipts import MANIFEST, STATISTICS, FileEntry
 from curate.store import Store, json_line, self_digested
 from curate.writer import write_parquet
-from transforms.outcome import canonical_json, rows
+from transforms.canonical import canonical_json
+from transforms.outcome import rows
 
 GROUP_BYTES: Final = 256 << 10
 """Logical bytes of a row group of `shards.parquet` and `samples.parquet`: the driver writes them, and holds one."""

@@ -21,7 +21,8 @@ from curate.accounting.samples import Samples
 from curate.accounting.statistics import Statistics, merge_all
 from curate.receipts import FileEntry, Receipt, shard_folder
 from curate.store import Store, check_self_digest, json_line, self_digested
-from transforms.outcome import canonical_json, rows
+from transforms.canonical import canonical_json
+from transforms.outcome import rows
 
 FAN_IN: Final = 128
 """Receipts, or nodes of a tree of receipts, that are merged at once: a constant, whatever the number of workers."""

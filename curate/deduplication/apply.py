@@ -21,8 +21,9 @@ from curate.regroup import Regrouped
 from curate.running.documents import DocumentJob, ShardUnit
 from curate.running.jobs import Item, Resources
 from curate.store import Store
+from transforms.canonical import canonical_json
 from transforms.exact_numbers import decimal_text
-from transforms.outcome import DROPPED, Outcome, canonical_json, kept
+from transforms.outcome import DROPPED, Outcome, kept
 from transforms.schema import ID
 from transforms.similarity import Measure
 

@@ -20,7 +20,8 @@ from curate.accounting.samples import PER_REASON
 from curate.accounting.statistics import Statistics, add, merge
 from curate.datasets import Dataset
 from curate.deduplication.plan import Plan, shards_of
-from transforms.outcome import DROPPED, canonical_json, rows
+from transforms.canonical import canonical_json
+from transforms.outcome import DROPPED, rows
 from transforms.schema import ID
 
 MOST: Final = PER_REASON

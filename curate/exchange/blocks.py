@@ -25,7 +25,7 @@ from blake3 import blake3
 from curate.digests import digest_bytes
 from curate.storage.errors import StoreError
 from curate.writer import cut_rows
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 FORMAT: Final = 3
 """Version of the format of exchange files: part of the keys of all tasks that write or read them."""

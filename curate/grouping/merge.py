@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import pyarrow as pa
 
-from transforms.outcome import Outcome, canonical_json, kept
+from transforms.canonical import canonical_json
+from transforms.outcome import Outcome, kept
 from transforms.schema import UNKNOWN
 
 STEP: Final = "group"

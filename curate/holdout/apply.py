@@ -15,11 +15,12 @@ from curate.holdout.plan import HELD
 from curate.parts import checked_file
 from curate.recipes.schemas import fit_to
 from curate.store import Store
+from transforms.canonical import canonical_json
 from transforms.duplicates import text_digests
 from transforms.exact_numbers import decimal_text
 from transforms.hold_out import NONE, Nearness, index_sets, nearest
 from transforms.minhash import MinHash, Sets, sets_of
-from transforms.outcome import Outcome, canonical_json, kept
+from transforms.outcome import Outcome, kept
 
 STEP: Final = "hold out"
 HELD_OUT: Final = "held out"

@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol
 from blake3 import blake3
 
 from curate.configuration import ConfigurationError
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 
 class Hasher(Protocol):

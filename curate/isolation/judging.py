@@ -21,7 +21,7 @@ from curate.isolation.limits import Limits
 from curate.isolation.process import Fall
 from curate.isolation.replies import Part
 from curate.isolation.trials import Trial
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 from transforms.pii import mask_excerpt
 
 RAISED_AT_LEAST: Final = 10

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 LONGEST: Final = 60
 """Code points of a value that are shown."""

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from curate.readers.events import Rows
 from curate.readers.reader import TYPES, Reader
 from curate.readers.rows import EARLIEST, LATEST, canonical_value
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 from transforms.schema import CRAWLED_AT, EXTRA
 from transforms.segmentation import text_buffers
 

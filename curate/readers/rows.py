@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from curate.readers.events import Event, Read, Refused
 from curate.readers.reader import Reader
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 REPLACEMENT: Final = "\ufffd"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

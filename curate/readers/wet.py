@@ -20,7 +20,7 @@ from curate.readers.parts import Part
 from curate.readers.reader import Reader
 from curate.readers.rows import canonical_value, mend
 from curate.readers.warc import archive_events, milliseconds, type_of, url_of
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 Open = Callable[[], BinaryIO] | None
 

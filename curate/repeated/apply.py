@@ -17,7 +17,8 @@ from curate.readers.chunks import Chunk
 from curate.regroup import Regrouped
 from curate.repeated.plan import SHARD_BITS, Plan, of_shard
 from curate.running.documents import read_shard
-from transforms.outcome import Outcome, canonical_json, kept
+from transforms.canonical import canonical_json
+from transforms.outcome import Outcome, kept
 from transforms.parts import RepeatedParts, cut_parts, find_parts
 from transforms.segmentation import text_buffers
 from transforms.substrings import RepeatedSpans, Windows, cut_spans

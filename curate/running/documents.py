@@ -33,7 +33,8 @@ from curate.receipts import FileEntry, Receipt, publish_receipt, read_receipt, s
 from curate.running.jobs import Item, Resources
 from curate.store import Store, StoreError
 from curate.writer import Codec, TableWriter, Written
-from transforms.outcome import canonical_json, rows
+from transforms.canonical import canonical_json
+from transforms.outcome import rows
 from transforms.pii import mask_excerpt
 
 WORKER_BYTES: Final = 256 << 20

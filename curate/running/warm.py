@@ -17,7 +17,7 @@ import pyarrow as pa
 from curate.accounting.accountant import Accountant, Step
 from curate.accounting.kept import Kept
 from curate.accounting.samples import Samples
-from curate.digests import content_digest
+from curate.content_digests import content_digest
 from curate.judging import Judge
 from curate.readers.chunks import build_rows
 from curate.recipes.graph import CutRepeats, Deduplicate, DropAlike, HoldOut

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from curate.repeated.apply import told_lists
 from curate.semantic.plan import GONE
+from transforms.canonical import canonical_json
 from transforms.exact_numbers import decimal_text
-from transforms.outcome import Outcome, canonical_json, kept
+from transforms.outcome import Outcome, kept
 from transforms.semantic import SCALE
 
 STEP: Final = "deduplicate"

@@ -23,7 +23,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from curate.commands.look import visible
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset, datasets_in
 from curate.digests import short, text_digest
@@ -31,6 +30,7 @@ from curate.parquet_batches import group_batches
 from curate.products import Caches
 from curate.receipts import committed_folders, read_manifest, shard_folder
 from curate.store import Store
+from curate.visible import visible
 from transforms.withdraw import normalised_url
 
 ROWS: Final = 1024

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from curate import Outputs, tokenize
-from curate.caches import TokenCache
+from curate.caches import FORMATS, TokenCache
 from curate.command_line import main
+from curate.commands.caches import EXPORTS
 from curate.upkeep.deep import sampled_documents, verify_deeply
 from tests.curate.corpus import run_on, write_lines
 from tests.curate.token_corpus import END, described, edit_description, lines, write_tokenizer
@@ -64,6 +65,10 @@ def test_store_without_caches_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "empty").mkdir()
     assert main(["tokens", str(tmp_path / "empty"), "--doc", "0" * 32]) == 2
     assert "holds no token cache: a recipe makes them with tokenize(" in capsys.readouterr().err
+
+
+def test_command_offers_every_format_that_caches_are_exported_to() -> None:
+    assert list(EXPORTS) == sorted(FORMATS)
 
 
 def test_export_import_and_extend_print_what_they_made(

@@ -15,15 +15,13 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curate.content_digests import ContentDigest, content_digest, logical_type
 from curate.digests import (
-    ContentDigest,
     add_sums,
-    content_digest,
     digest_bytes,
     digest_file,
     digest_json,
     document_id,
-    logical_type,
     short,
     sum_digests,
     text_digest,

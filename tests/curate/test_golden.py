@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import transforms
+from curate.content_digests import content_digest
 from curate.datasets import datasets_in
-from curate.digests import content_digest
 from curate.receipts import read_receipt
 from curate.run import Result, open_result, results_in
 from curate.store import Store, StoreError

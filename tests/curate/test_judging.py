@@ -16,7 +16,7 @@ from curate.running.jobs import TaskError
 from curate.running.warm import warm
 from tests.curate.corpus import run_on, tree, write_lines
 from tests.transforms.documents import batch_of
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 from transforms.user_function import UserFunctionError
 
 PROMPT = "How good is this text, from 0 to 5?\n{text}\nScore:"

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curate.digests import content_digest, digest_file
+from curate.content_digests import content_digest
+from curate.digests import digest_file
 from curate.writer import cut_rows, row_bytes, write_parquet
 
 SCHEMA = pa.schema(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from blake3 import blake3
 
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 
 @dataclass(frozen=True)

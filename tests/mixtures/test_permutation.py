@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixtures.permutation import LARGEST, Permutation, component_key
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 ALPHA = 1e-6
 WINDOW = 1024

@@ -255,7 +255,7 @@ def test_no_module_but_storage_knows_where_a_store_lies() -> None:
     known = (
         "curate/run.py: return self.store.path(self.name)",
         "curate/readers/reader.py: ",
-        "curate/commands/look.py: ",
+        "curate/commands/records.py: ",
         "viewers/index.py: ",  # links from one folder to another
     )
     assert [line for line in lines if not line.startswith(known)] == []

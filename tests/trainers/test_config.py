@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from curate.configuration import ConfigurationError
 from tests.trainers.synthetic import MODEL, tiny
 from trainers.config import differences, flat, recipe
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 
 @given(st.integers(1, 64), st.integers(10_000, 10**12), st.integers(2, 4096))

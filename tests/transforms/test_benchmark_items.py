@@ -17,7 +17,7 @@ import zstandard
 
 from curate.configuration import describe
 from transforms.benchmark_items import Benchmark, BenchmarkError, Item
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 ROWS = [
     {"q": "How many boats\nlie in the harbour?", "a": "Three, as ever.", "p": "A harbour."},

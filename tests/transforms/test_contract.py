@@ -31,6 +31,7 @@ from tests.transforms.test_foreign_formats import pdf, raw
 from transforms.added_columns import AddColumns
 from transforms.benchmark_items import Benchmark
 from transforms.c4_rules import C4Documents, C4Lines, MC4Paragraphs
+from transforms.canonical import canonical_json
 from transforms.code_rules import CodeQuality, GeneratedCode
 from transforms.contamination import Decontaminate
 from transforms.count_by import CountBy
@@ -46,7 +47,7 @@ from transforms.language_model import default_model
 from transforms.mojibake import RepairMojibake
 from transforms.normalise import NormalizeText
 from transforms.optout import RespectOptOut
-from transforms.outcome import DROPPED, EDITS, Outcome, Transform, canonical_json
+from transforms.outcome import DROPPED, EDITS, Outcome, Transform
 from transforms.paragraph_language import CutOtherLanguages, MainLanguageShare, ParagraphLanguages
 from transforms.pii import MaskPII
 from transforms.quality import Level, Quality, ScoreAtLeast, score_field

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curate.configuration import describe
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 from transforms.token_file import SpecialText, TokenizerError, is_control_shape, read_tokenizer
 from transforms.token_training import train_bpe
 from transforms.tokens import CANARY, Encoded, Encoder, Tokenizer, check_markers

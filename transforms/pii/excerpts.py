@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 from transforms.pii.mask import MaskPII, masked_bytes, with_rows
 from transforms.pii.scan import scan
 from transforms.segmentation import text_buffers

@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.outcome import Outcome, canonical_json, kept, require
+from transforms.canonical import canonical_json
+from transforms.outcome import Outcome, kept, require
 from transforms.pii.found import REASONS, Found
 from transforms.pii.scan import scan
 from transforms.pii.search import search

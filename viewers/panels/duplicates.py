@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from curate.accounting.samples import PER_REASON
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
 from viewers.comparisons import TONES, describe, reasons_of
