@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from transforms.outcome import canonical_json
+from transforms.canonical import canonical_json
 
 NAME_LENGTH: Final = 120
 """Code points of a value that are told: values that begin with the same ones are one."""
