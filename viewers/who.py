@@ -125,6 +125,17 @@ def _attributes(who: Mapping[str, Any], index: str, came: int, lost: int) -> Ite
         yield Attribute(HOST_SIZE, lots, len(hosts["least"]) >= hosts["k"])
 
 
+def lengths_dropped(report: Report) -> dict[str, int]:
+    """Return bin of lengths → documents that filters dropped, as long as they came into the step; held out is none."""
+    sums: dict[str, int] = {}
+    for stage in report.stages:
+        steps = {} if stage.holds_out else stage.statistics.get("who", {}).get("steps", {})
+        for node in steps.values():
+            for entry in node.get("by", {}).get("length", {"values": {"least": {}}})["values"]["least"].values():
+                sums[entry["name"]] = sums.get(entry["name"], 0) + entry.get("dropped", 0)
+    return sums
+
+
 def _pair(counts: Mapping[str, int]) -> tuple[int, int]:
     return counts.get("documents", 0), counts.get("dropped", 0)
 

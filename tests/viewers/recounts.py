@@ -603,6 +603,24 @@ def lengths(books: Books, told: Told, output: str) -> Rows:
     ]  # fmt: skip
 
 
+def kept_and_dropped(books: Books, told: Told, _: str) -> Rows:
+    """Count the texts of all outputs, and those that the ledger says were dropped, by length."""
+    held = [stage for stage, made in books.stages.items() if made["operation"].get("operation") == "hold out"]
+    there = list(books.outputs.values())
+    bin_of = "greatest(16, 2 ** (floor(log2(greatest(characters, 1))) + 1))::INT"
+    query = f"SELECT {bin_of}, count(*) FROM docs WHERE stage IN ({_marks(there)}) GROUP BY 1"
+    kept = dict(books.rows(query, *there))
+    query = f"""SELECT {bin_of}, count(*) FROM ledger WHERE kind = 'dropped' AND transform NOT LIKE 'read_%'
+                AND text_digest IS NOT NULL AND stage NOT IN ({_marks(held)}) GROUP BY 1"""
+    gone = dict(books.rows(query, *held))
+    rows = []
+    for top in (2**power for power in range(4, 25) if min({*kept, *gone}) <= 2**power <= max({*kept, *gone})):
+        n, lost = kept.get(top, 0), gone.get(top, 0)
+        name = f"{0 if top == 16 else grouped(top // 2)} to {grouped(top - 1)} characters"
+        rows.append([name, n, lost, share(lost, n + lost)])
+    return rows
+
+
 def months(books: Books, told: Told, output: str) -> Rows:
     query = """SELECT coalesce(strftime(crawled_at, '%Y-%m'), 'not known'), count(*) AS many, sum(many) OVER ()::INT
                FROM docs WHERE stage = ? GROUP BY ALL"""
@@ -712,6 +730,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     Recount("Largest clusters in (.*)", largest_clusters),
     NotRecounted("Recall of bands in .*", "a formula: tests/transforms/test_banding_curve.py holds it against pairs"),
     Recount("Lengths of (.*)", lengths),
+    Recount("Lengths, kept against dropped", kept_and_dropped),
     Recount("Months of crawling of (.*)", months),
     NotRecounted("What the first step of each phase reads", "tests/viewers/test_steps.py compares every step"),
     NotRecounted("Seeds", "from the configuration of stages and plan"),

@@ -1,8 +1,8 @@
-"""Distributions of what came out: lengths, and the months in which it was crawled."""
+"""Distributions: lengths of what came out and of what was dropped, and the months in which it was crawled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from curate.accounting.statistics import LENGTH_BINS
@@ -15,7 +15,7 @@ from viewers.numbers import grouped, share
 from viewers.panels.panel import Panel
 from viewers.tables import Mark, left_out, table
 from viewers.visible import shortened
-from viewers.who import length_name
+from viewers.who import length_name, lengths_dropped
 
 MONTHS: Final = 120
 """Months of an output that are shown, the latest ones."""
@@ -33,6 +33,7 @@ def distributions(report: Report) -> Panel | None:
         "happened since is not in it."
     )
     parts = [part for name, stage in outputs[:ROWS] for part in _output(name, stage, len(outputs) > 1)]
+    parts += _kept_and_dropped(report, [stage for _, stage in outputs])
     note = left_out(max(len(outputs) - ROWS, 0), "outputs")
     return Panel("distributions", "Lengths and dates", lede, join([*parts, note]))
 
@@ -44,9 +45,36 @@ def _output(name: str, stage: StageView, is_titled: bool) -> Iterator[Markup | N
     yield from _dates(name, stage)
 
 
+def _kept_and_dropped(report: Report, outputs: Sequence[StageView]) -> Iterator[Markup | None]:
+    """Yield the lengths of what is in the outputs against those of what filters dropped on the way."""
+    kept, dropped = _bins(outputs), lengths_dropped(report)
+    filled = [edge for edge in LENGTH_BINS if kept[edge] or dropped.get(edge, 0)]
+    if not any(dropped.values()):
+        return
+    shown = LENGTH_BINS[LENGTH_BINS.index(filled[0]) : LENGTH_BINS.index(filled[-1]) + 1]
+    bars, rows = list[Bar](), list[list[Child]]()
+    for edge in shown:
+        stay, went = kept[edge], dropped.get(edge, 0)
+        segments = (Segment(stay, "kept"), Segment(went, "dropped"))
+        bars.append(Bar(length_name(edge).removesuffix(" characters"), segments, share(went, stay + went)))
+        rows.append([length_name(edge), grouped(stay), grouped(went), share(went, stay + went)])
+    legend = (("kept", "in the outputs"), ("dropped", "dropped by a filter"))
+    yield chart("Lengths in characters: kept against dropped", bars, legend)
+    yield table("Lengths, kept against dropped", Mark.EXACT, ("Length", "Kept", "Dropped", "Dropped of both"), rows)
+    note = (
+        "Kept: documents of all outputs, as long as they came out. Dropped: by any step after the text was there, what "
+        "is held out apart, as long as the step saw them. Filter by filter: see Who loses."
+    )
+    yield element("p", note, class_="note")
+
+
+def _bins(stages: Sequence[StageView]) -> dict[str, int]:
+    found = [counts for stage in stages for counts in stage.statistics.get("lengths", {}).values()]
+    return {edge: sum(counts.get(edge, 0) for counts in found) for edge in LENGTH_BINS}
+
+
 def _lengths(name: str, stage: StageView) -> Iterator[Markup | None]:
-    sources = stage.statistics.get("lengths", {})
-    bins = {edge: sum(found.get(edge, 0) for found in sources.values()) for edge in LENGTH_BINS}
+    bins = _bins([stage])
     filled = [edge for edge in LENGTH_BINS if bins[edge]]
     if not filled:
         return

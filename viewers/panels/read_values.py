@@ -54,7 +54,11 @@ def _of_column(plan: Plan, column: str, found: Sequence[ReadValue]) -> Iterator[
     phases = range(min(len(plan.segments), PHASES)) if len(plan.segments) > 1 else range(0)
     whole = [sum(one.phases[at] for one in found) for at in range(len(plan.segments))]
     total = sum(whole)
-    bars = [Bar(_told(one.name, column), (Segment(one.read, "kept"),), share(one.read, total)) for one in rows[:DRAWN]]
+    bars = [
+        Bar(_told(one.name, column), (Segment(one.read, "kept"),), share(one.read, total))
+        for one in rows[:DRAWN]
+        if one.name[0] != NONE
+    ]
     names = [shortened(plan.segments[at].phase, 30) for at in phases]
     heads = [told for name in names for told in (name, f"of {name}")]
     head = named.capitalize() if column in PARTS else named
@@ -63,6 +67,9 @@ def _of_column(plan: Plan, column: str, found: Sequence[ReadValue]) -> Iterator[
     kind = Mark.EXACT if all(all(one.exact) for one in rows) else Mark.SKETCHED
     if len(rows) > 1:
         yield chart(f"Tokens that training reads, by {named}", bars, ())
+    without = sum(one.read for one in rows if one.name[0] == NONE)
+    if without and len(rows) > 1:
+        yield element("p", f"Of all that is read, {share(without, total)} has no {named}: the last row.", class_="note")
     yield table(f"What training reads by {named}", kind, columns, lines)
     yield left_out(max(len(found) - len(rows), 0), "values, in the row of the others,")
     yield left_out(max(len(plan.segments) - len(phases), 0) if phases else 0, "phases")
