@@ -78,8 +78,9 @@ def _status_of(error: BaseException) -> int:
     """Say what went wrong and return the exit status; an error that nobody foresaw is raised again."""
     from curate.configuration import ConfigurationError
     from transforms.outcome import SchemaError
+    from transforms.token_file import TokenizerError
 
-    if isinstance(error, (ConfigurationError, SchemaError)):
+    if isinstance(error, (ConfigurationError, SchemaError, TokenizerError)):
         print(f"curate: {error}", file=sys.stderr)
         return USAGE
     if isinstance(error, BrokenPipeError):

@@ -64,5 +64,6 @@ def show_quarantine(options: argparse.Namespace) -> int:
     found = [verdict for listed in parsed_lists(content).values() for verdict in listed.values()]
     counts = Counter(f"{verdict.transform} {verdict.reason}" for verdict in found)
     said = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
-    print(f"{len(found):,} documents: {said}" if found else "no document is quarantined", file=sys.stderr)
+    documents = "document" if len(found) == 1 else "documents"
+    print(f"{len(found):,} {documents}: {said}" if found else "no document is quarantined", file=sys.stderr)
     return 0

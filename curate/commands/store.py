@@ -88,7 +88,8 @@ def where_command(store: Store, options: argparse.Namespace) -> int:
             print(line)
     seconds = time.monotonic() - began
     rate = counted[0] / max(seconds, 1e-9) / 1e6
-    print(f"{number:,} places; {counted[0]:,} bytes looked at in {seconds:.1f} s, {rate:.0f} MB/s", file=sys.stderr)
+    places = f"{number:,} place" + ("" if number == 1 else "s")
+    print(f"{places}; {counted[0]:,} bytes looked at in {seconds:.1f} s, {rate:.0f} MB/s", file=sys.stderr)
     return 0 if number else 1
 
 

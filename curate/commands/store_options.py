@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from curate.configuration import ConfigurationError
 from curate.storage.options import DEFAULTS, StorageOptions
-from curate.store import Store
+from curate.store import Store, StoreError
 
 STORE_HELP: Final = "folder, s3://bucket/prefix or gs://bucket/prefix"
 
@@ -38,9 +39,12 @@ def store_of(options: argparse.Namespace, place: str | Path | None = None) -> St
     """Return the store that a command was given, as `options.store` or as `place`.
 
     Raises:
-        StoreError: a URL of another kind.
+        ConfigurationError: a URL of another kind.
     """
-    return Store(str(place if place is not None else options.store), None, storage_options(options)).resolved()
+    try:
+        return Store(str(place if place is not None else options.store), None, storage_options(options)).resolved()
+    except StoreError as error:
+        raise ConfigurationError(str(error)) from error
 
 
 def storage_options(options: argparse.Namespace) -> StorageOptions:

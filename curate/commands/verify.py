@@ -20,10 +20,13 @@ def add_verify(command: argparse.ArgumentParser) -> None:
 
 def show_problems(options: argparse.Namespace) -> int:
     """Print what is wrong with the store; return 1 when something is."""
+    from curate.running.progress import Progress
     from curate.upkeep.deep import verify_deeply
     from curate.upkeep.verify import verify
 
-    found = (verify_deeply if options.deep else verify)(store_of(options))
+    progress = Progress("verify", None, 0, words=("checks", "checks"))
+    found = (verify_deeply if options.deep else verify)(store_of(options), lambda size: progress.advance(1, size))
+    progress.finish()
     for note in found.notes:
         print(f"note: {note}")
     for problem in found.problems:

@@ -8,7 +8,7 @@ of it. Cost: a pass over all tokens; a row group of the dataset for each sampled
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,30 +32,33 @@ LEAST: Final = 16
 """Documents of a cache that are led back at least: its first ones."""
 
 
-def verify_deeply(place: Path | str | Store) -> Verification:
+def verify_deeply(place: Path | str | Store, told: Callable[[int], None] = lambda size: None) -> Verification:
     """Check every file of the store at `place`, and every token cache in it.
+
+    `told` is called with the size of each file that is checked, and with 0 after each cache.
 
     Raises:
         ConfigurationError: it is no store.
     """
     store = place if isinstance(place, Store) else Store(place)
-    found = verify(store)
+    found = verify(store, told)
     for folder in committed_folders(store):
         manifest = _manifest(store, folder)
         if manifest is not None and manifest["kind"] == "caches":
-            for problem in problems_of_caches(Caches(store, folder, manifest)):
+            for problem in problems_of_caches(Caches(store, folder, manifest), told):
                 if problem not in found.problems:
                     found.problems.append(problem)
     return found
 
 
-def problems_of_caches(caches: Caches) -> Iterator[str]:
+def problems_of_caches(caches: Caches, told: Callable[[int], None] = lambda size: None) -> Iterator[str]:
     """Yield what is wrong with the caches of one stage, in words."""
     for cell in caches.cells:
         try:
             cache = TokenCache.open(caches.place(cell), digest=caches.manifest["cells"][cell]["content"])
             yield from cache.verify()
             yield from _provenance(caches.store, cache)
+            told(0)
         except StoreError as error:
             yield str(error)
 

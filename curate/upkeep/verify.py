@@ -8,7 +8,7 @@ Memory: a row for each receipt.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,8 +57,10 @@ class Verification:
         return not self.problems
 
 
-def verify(place: Path | str | Store) -> Verification:
+def verify(place: Path | str | Store, told: Callable[[int], None] = lambda size: None) -> Verification:
     """Check every file of the store at `place`, a path, a URL or a store.
+
+    `told` is called with the size of each file that is checked.
 
     Raises:
         ConfigurationError: it is no store.
@@ -68,12 +70,12 @@ def verify(place: Path | str | Store) -> Verification:
         raise ConfigurationError(
             f"{store.url('')} is no store: it has no manifest. Give the place that `curate run --store` wrote"
         )
-    return _Verifier(store).run()
+    return _Verifier(store, told).run()
 
 
 class _Verifier:
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, told: Callable[[int], None]) -> None:
+        self.store, self.told = store, told
         self.found = Verification()
         self.sizes = {entry.name: entry.size for entry in store.entries()}
         self.folders = committed_folders(store)
@@ -103,6 +105,7 @@ class _Verifier:
         self.seen.add(name)
         self.found.files += 1
         self.found.bytes += self.sizes[name]
+        self.told(self.sizes[name])
 
     def _shard(self, folder: str) -> None:
         name = f"{folder}/receipt.json"

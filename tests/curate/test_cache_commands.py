@@ -81,6 +81,9 @@ def test_export_import_and_extend_print_what_they_made(
     ]
     tokenizer = next(store.rglob("tokenizer.json"))
     arguments = [str(tmp_path / "ds" / "0.ds"), "--tokenizer", str(tokenizer), "--eos", END, "--name", "old"]
+    unknown = [*arguments[:4], "<|nope|>", *arguments[5:]]
+    assert main(["import", *unknown, "--to", str(tmp_path / "unknown")]) == 2
+    assert "no added token '<|nope|>'" in capsys.readouterr().err
     assert main(["import", *arguments, "--to", str(tmp_path / "made")]) == 0
     assert capsys.readouterr().out.startswith(f"TokenCache('old', {first.tokens} tokens of {len(first)} documents")
     assert main(["export", str(tmp_path / "made"), "--format", "npy", "--to", str(tmp_path / "npy")]) == 0

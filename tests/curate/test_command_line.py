@@ -178,10 +178,25 @@ def test_verify_exits_1_after_a_flipped_byte_and_names_the_file(place, capsys):
     assert f"{path.parent.name}/part.parquet" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("url", ["http://bucket/store", "s3://user:secret@bucket/store"])
+def test_place_that_no_store_can_be_exits_2(place, capsys, url):
+    assert main(["verify", url]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("curate: ") and "StoreError" not in said and "secret" not in said
+
+
 @pytest.mark.parametrize("more", [[], ["--deep"]])
 def test_verify_of_no_store_exits_2(place, capsys, more):
     assert main(["verify", "in", *more]) == 2
     assert "no store" in capsys.readouterr().err
+
+
+def test_verify_tells_how_far_it_is_on_the_standard_error(place, capsys):
+    run()
+    capsys.readouterr()
+    assert main(["verify", "store"]) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith(f"verify: {said.out.split()[0]} checks, ")
 
 
 def test_option_that_a_command_does_not_have_ends_in_the_usage_of_that_command(place, capsys):

@@ -51,7 +51,7 @@ def test_verdicts_are_said_printed_and_passed_to_another_store(place: Path, caps
     (line,) = map(json.loads, printed.out.splitlines())
     assert (line["transform"], line["reason"]) == ("KeepIf", "raised")
     assert json.loads(line["evidence"])["type"] == "ZeroDivisionError"
-    assert printed.err == "1 documents: 1 KeepIf raised\n"
+    assert printed.err == "1 document: 1 KeepIf raised\n"
     (place / "verdicts").write_text(printed.out)
     assert run("other", "--quarantine", "verdicts") == 0
     assert capsys.readouterr().out == first.out
