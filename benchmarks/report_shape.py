@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from blake3 import blake3
 
-from curate.accounting.samples import PER_REASON
+from curate.accounting.kept import cell_name
+from curate.accounting.samples import CELL, PER_CELL, PER_REASON
 from curate.accounting.statistics import LENGTH_BINS, least
 from curate.caches.description import Description
 from mixtures.plan import Component, Plan, Segment
@@ -112,7 +113,8 @@ def _stage(name: str, inputs: list[dict[str, str]], came: Counts, reasons: int, 
         "texts": {"count": rows, "multiset": {"sum": "0" * 64}},
         "quarantine": None,
     }
-    return StageView(manifest, statistics, tuple(_samples(name, reasons)), 1000, rows)
+    samples = (*_samples(name, reasons), *(_of_cells() if is_last else ()))
+    return StageView(manifest, statistics, samples, 1000, rows)
 
 
 def _counts(documents: int) -> dict[str, int]:
@@ -179,28 +181,40 @@ def _samples(name: str, reasons: int) -> Iterator[dict[str, Any]]:
     for number in range(reasons):
         for kind in ("dropped", "near miss"):
             for place in range(PER_REASON):
-                identity = blake3(f"{name} {number} {kind} {place}".encode()).digest(16)
-                turn = identity[0] % len(WORDS)
-                text = " ".join([*WORDS[turn:], *WORDS[:turn]] * 14)[: 300 + 5 * identity[1]]
-                yield {
-                    "kind": kind,
-                    "transform": f"Filter of {name}",
-                    "reason": f"reason {number} of {name}",
-                    "text_digest": identity,
-                    "id": identity,
-                    "source": SOURCES[0],
-                    "origin": {"uri": "a.jsonl", "place": "stored", "offset": place, "length": 9, "part": 0},
-                    "url": f"https://host-{place}.example/{number}",
-                    "measure": "words",
-                    "numerator": 21,
-                    "denominator": 62,
-                    "threshold": "≥ 50",
-                    "evidence": None,
-                    "characters": len(text),
-                    "excerpt": text,
-                    "after": None,
-                    **dict.fromkeys(("licence", "language", "topic", "levels")),
-                }
+                yield _sample(kind, f"Filter of {name}", f"reason {number} of {name}", place)
+
+
+def _of_cells(topics: int = 40) -> Iterator[dict[str, Any]]:
+    for number in range(topics * LEVELS):
+        for place in range(PER_CELL):
+            reason = cell_name(f"topic {number // LEVELS}", number % LEVELS, "quality_level")
+            yield _sample(CELL, "quality_level", reason, place)
+
+
+def _sample(kind: str, transform: str, reason: str, place: int) -> dict[str, Any]:
+    identity = blake3(f"{transform} {reason} {kind} {place}".encode()).digest(16)
+    turn = identity[0] % len(WORDS)
+    text = " ".join([*WORDS[turn:], *WORDS[:turn]] * 14)[: 300 + 5 * identity[1]]
+    measured = kind != CELL
+    return {
+        "kind": kind,
+        "transform": transform,
+        "reason": reason,
+        "text_digest": identity,
+        "id": identity,
+        "source": SOURCES[0],
+        "origin": {"uri": "a.jsonl", "place": "stored", "offset": place, "length": 9, "part": 0},
+        "url": f"https://host-{place}.example/{identity[2]}",
+        "measure": "words" if measured else None,
+        "numerator": 21 if measured else None,
+        "denominator": 62 if measured else None,
+        "threshold": "≥ 50" if measured else None,
+        "evidence": None,
+        "characters": len(text),
+        "excerpt": text,
+        "after": None,
+        **dict.fromkeys(("licence", "language", "topic", "levels")),
+    }
 
 
 def _caches(last: StageView, cells: int, scale: int) -> tuple[ProductView, list[CellView]]:

@@ -15,6 +15,9 @@ SAMPLE_BYTES: Final = 700_000
 DUPLICATE_BYTES: Final = 150_000
 """HTML of the sample pairs of one page."""
 
+CELL_BYTES: Final = 200_000
+"""HTML of the samples of cells of one page."""
+
 SOURCE_BYTES: Final = 1_200_000
 """HTML of the sections of single sources."""
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from curate.accounting.kept import cell_name
+from curate.accounting.samples import CELL
 from viewers.loading import ProductView, Report, StageView
 
 TOPIC: Final = "topic"
@@ -107,6 +109,17 @@ def hosts_in(report: Report, grid: Grid) -> dict[tuple[str, str], list[str]]:
         for level, counts in levels.items()
         if "drawn" in counts
     }
+
+
+def samples_in(report: Report, grid: Grid) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """Return cell → the documents of it that were sampled and may be shown, of a grid of an output."""
+    stage = report.outputs.get(grid.name)
+    names = {cell_name(row, column, grid.second): (row, column) for row, column in grid.amounts}
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for sample in () if stage is None else stage.samples:
+        if sample["kind"] == CELL and sample["transform"] == grid.second and sample["excerpt"]:
+            found.setdefault(names[sample["reason"]], []).append(sample)
+    return found
 
 
 def terms_of(report: Report) -> dict[str, str]:

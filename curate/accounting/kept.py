@@ -13,7 +13,7 @@ from curate.accounting.attributes import levels_in, scores_in
 from curate.accounting.drawn_hosts import OF_CELL, DrawnHosts
 from curate.accounting.hosts import host_of
 from curate.accounting.measures import Coded, Integers, Measures, bytes_of, coded, combined
-from curate.accounting.samples import Samples
+from curate.accounting.samples import CELL, Samples
 from curate.accounting.statistics import (
     HLL_BITS,
     LEAST,
@@ -62,6 +62,7 @@ class Kept:
         self._count_dates(batch, source)
         self._count_hosts(batch, sizes)
         self._count_cells(batch, sizes)
+        self._sample_cells(batch, measures, samples, shows)
         for row in samples.candidates(("kept", "", ""), measures.digests):
             digest = measures.digests[row].as_py()
             if samples.wants(("kept", "", ""), digest, batch.column("id")[row].as_py()):
@@ -121,6 +122,24 @@ class Kept:
                 if None not in pair:
                     self._add(["cells", name, *map(str, pair)], counted)
 
+    def _sample_cells(
+        self, batch: pa.RecordBatch, measures: Measures, samples: Samples, shows: Callable[[str], bool]
+    ) -> None:
+        """Offer documents of each cell as its samples."""
+        if batch.schema.get_field_index("topic") < 0:
+            return
+        topic = coded(batch.column("topic"))
+        for name in levels_in(batch.schema):
+            cells = combined(topic, coded(batch.column(name)))
+            for place, pair in enumerate(cells.values):
+                rows = np.flatnonzero(cells.codes == place)
+                if None not in pair and len(rows):
+                    values = {"transform": name, "reason": cell_name(*pair, name)}
+                    key = (CELL, values["transform"], values["reason"])
+                    for at in rows[samples.candidates(key, measures.digests.take(pa.array(rows)))].tolist():
+                        if samples.wants(key, measures.digests[at].as_py(), batch.column("id")[at].as_py()):
+                            samples.offer(sample_row(CELL, values, batch, at, measures, shows))
+
     def _draw_in_cells(self, batch: pa.RecordBatch, hosts: Coded) -> None:
         """Offer the hosts of each cell."""
         if batch.schema.get_field_index("topic") < 0:
@@ -165,6 +184,11 @@ class Kept:
             **({"hosts": hosts} if self.hosts else {}),  # 8 kB of registers in each receipt
             "texts": {"count": self.documents, "multiset": {"sum": f"{self.sum:064x}"}},
         }
+
+
+def cell_name(topic: object, level: object, column: str) -> str:
+    """Return the name of a cell: what its samples have as reason."""
+    return f"topic={topic}/{column}={level}"
 
 
 def months_of(crawled: pa.TimestampArray) -> list[str]:

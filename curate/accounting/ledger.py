@@ -34,14 +34,15 @@ LEDGER: Final = pa.schema(
 )
 """Schema of `dropped.parquet`."""
 
-SAMPLE_KINDS: Final = ("dropped", "near miss", "edited", "kept", "survivor", "pair")
-"""The last two are both sides of near duplicates: `curate.deduplication.shown`."""
+SAMPLE_KINDS: Final = ("dropped", "near miss", "edited", "kept", "cell", "survivor", "pair")
+"""Of a cell of topic and level: what is kept of it. The last two are both sides of near duplicates:
+`curate.deduplication.shown`."""
 
 SAMPLES: Final = pa.schema(
     [
         pa.field("kind", pa.large_string(), nullable=False),  # one of SAMPLE_KINDS
-        pa.field("transform", pa.large_string(), nullable=False),  # "" for kept
-        pa.field("reason", pa.large_string(), nullable=False),  # "" for kept
+        pa.field("transform", pa.large_string(), nullable=False),  # "" for kept, the column of levels for cell
+        pa.field("reason", pa.large_string(), nullable=False),  # "" for kept, topic=TOPIC/COLUMN=LEVEL for cell
         pa.field("text_digest", ID, nullable=False),
         pa.field("id", ID, nullable=False),
         pa.field("source", pa.large_string(), nullable=False),

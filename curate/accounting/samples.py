@@ -1,4 +1,4 @@
-"""Samples: for each (kind, transform, reason) the documents with the lowest digest of their text.
+"""Samples: for each (kind, transform, reason) the documents with the lowest digest of their text; of cells `PER_CELL`.
 
 The choice depends on the texts alone, so it is the same for any layout, and the samples of a dataset are the lowest of
 its shards' samples. Excerpts pass the PII mask; a text of up to `WHOLE` code points is shown whole, a longer one by its
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from blake3 import blake3
 
 from curate.accounting.ledger import SAMPLES
 from transforms.duplicates import leading_bits
@@ -19,6 +20,10 @@ from transforms.outcome import rows
 from transforms.pii import mask_excerpt
 
 PER_REASON: Final = 8
+CELL: Final = "cell"
+PER_CELL: Final = 2
+MOST_CELLS: Final = 512
+"""Cells that have samples: those with the lowest digests of their names, as of a union these are among its parts'."""
 WHOLE: Final = 1600
 HEAD: Final = 1200
 TAIL: Final = 300
@@ -60,8 +65,12 @@ def edit_excerpt(before: str, after: str) -> tuple[str, str]:
     return tuple(mask_excerpt(text[begin : begin + HEAD + MARGIN])[:HEAD] for text in (before, after))  # type: ignore[return-value]
 
 
+def _most(key: _Key) -> int:
+    return PER_CELL if key[0] == CELL else PER_REASON
+
+
 class Samples:
-    """The lowest `PER_REASON` entries of each (kind, transform, reason) seen so far."""
+    """The lowest entries of each (kind, transform, reason) seen so far: `PER_REASON`, of cells `PER_CELL`."""
 
     def __init__(self) -> None:
         self._held: dict[_Key, dict[tuple[bytes, bytes], Mapping[str, Any]]] = {}
@@ -70,15 +79,15 @@ class Samples:
     def wants(self, key: _Key, text_digest: bytes, identity: bytes) -> bool:
         """Return whether `offer` would keep this document: ask before making an excerpt."""
         held = self._held.get(key)
-        return held is None or len(held) < PER_REASON or (text_digest, identity) < self._highest[key]
+        return held is None or len(held) < _most(key) or (text_digest, identity) < self._highest[key]
 
     def candidates(self, key: _Key, digests: pa.FixedSizeBinaryArray) -> list[int]:
         """Return the few of these documents that `wants` can say yes to, whatever their ids: ask it for each."""
         if not len(digests):
             return []
-        leading = leading_bits(digests)
-        bound = np.partition(leading, PER_REASON - 1)[PER_REASON - 1] if len(leading) > PER_REASON else leading.max()
-        if len(self._held.get(key, ())) == PER_REASON:
+        leading, most = leading_bits(digests), _most(key)
+        bound = np.partition(leading, most - 1)[most - 1] if len(leading) > most else leading.max()
+        if len(self._held.get(key, ())) == most:
             bound = min(bound, np.uint64(int.from_bytes(self._highest[key][0][:8], "big")))
         return [int(row) for row in np.flatnonzero(leading <= bound)]
 
@@ -87,9 +96,11 @@ class Samples:
         key = (row["kind"], row["transform"], row["reason"])
         held = self._held.setdefault(key, {})
         held[row["text_digest"], row["id"]] = row
-        if len(held) > PER_REASON:
+        if len(held) > _most(key):
             del held[max(held)]
         self._highest[key] = max(held)
+        if key[0] == CELL and len(self._held) > 2 * MOST_CELLS:
+            self._forget()
 
     def merge(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Offer all rows of a table of schema `SAMPLES`."""
@@ -99,7 +110,15 @@ class Samples:
 
     def batch(self) -> pa.RecordBatch:
         """Return what is held, ordered by (kind, transform, reason, text digest, id)."""
+        self._forget()
         return rows(SAMPLES, _ordered(self._held))
+
+    def _forget(self) -> None:
+        """Let go of cells that are not among the lowest: they never will be."""
+        cells = [key for key in self._held if key[0] == CELL]
+        if len(cells) > MOST_CELLS:
+            for key in sorted(cells, key=lambda key: blake3("\0".join(key).encode()).digest(16))[MOST_CELLS:]:
+                del self._held[key], self._highest[key]
 
 
 def _ordered(held: Mapping[_Key, Mapping[tuple[bytes, bytes], Mapping[str, Any]]]) -> Iterable[Mapping[str, Any]]:

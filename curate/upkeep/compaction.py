@@ -30,7 +30,7 @@ from curate.accounting.accountant import ConservationError
 from curate.accounting.ledger import SAMPLES
 from curate.accounting.measured import MEASURES, MEASURES_FILE, Measured
 from curate.accounting.measures import measure
-from curate.accounting.samples import Samples
+from curate.accounting.samples import CELL, Samples
 from curate.accounting.statistics import Statistics, merge_all
 from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
@@ -219,7 +219,7 @@ class CompactJob:
             if "samples.parquet" in receipt.files:
                 with self.store.open(f"{shard_folder(receipt.key)}/samples.parquet") as file:
                     table = pq.read_table(file, schema=SAMPLES)
-                samples.merge(table.filter(pc.equal(table.column("kind"), "kept")))
+                samples.merge(table.filter(pc.is_in(table.column("kind"), pa.array(["kept", CELL], pa.large_string()))))
         return samples.batch()
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
 from curate import read_jsonl
+from curate.accounting import samples as samples_module
 from curate.accounting.ledger import SAMPLES
 from curate.accounting.samples import HEAD, PER_REASON, TAIL, WHOLE, Samples, edit_excerpt, excerpt, excerpt_of
 from curate.recipes.recipe import Outputs
@@ -53,6 +55,22 @@ def test_samples_are_the_lowest_digests_in_any_order_and_any_parts(digests: list
     merged.merge(second.batch())
     merged.merge(first.batch())
     expected = [("kept", "", digest) for digest in sorted(set(digests))[:PER_REASON]]
+    assert held(whole) == held(merged) == expected
+
+
+def test_cells_have_few_samples_and_those_of_the_lowest_names_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples_module, "MOST_CELLS", 5)
+    whole, parts = Samples(), [Samples() for _ in range(3)]
+    for digest in range(200):
+        for samples in (whole, parts[digest % 3]):
+            key, entry = ("cell", "", f"c{digest % 40}"), row(digest, "cell", f"c{digest % 40}")
+            if samples.wants(key, entry["text_digest"], entry["id"]):
+                samples.offer(entry)
+    merged = Samples()
+    for part in reversed(parts):
+        merged.merge(part.batch())
+    names = sorted((f"c{n}" for n in range(40)), key=lambda name: blake3(f"cell\0\0{name}".encode()).digest(16))[:5]
+    expected = sorted(("cell", name, int(name[1:]) + more) for name in names for more in (0, 40))
     assert held(whole) == held(merged) == expected
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from curate.accounting.samples import PER_CELL
+from curate.digests import text_digest
 from curate.store import Store
 from tests.viewers.parsed import parse, tables
 from tests.viewers.stores import HOSTILE, Made, report, stage
-from viewers.cells import Grid
+from viewers.cells import Grid, grids, samples_in
 from viewers.heat import heat, tone_of
 from viewers.loading import load_report
 from viewers.numbers import fixed, rounded, share
@@ -103,3 +106,20 @@ def test_levels_stand_in_the_order_of_numbers_and_hostile_names_are_text() -> No
     html = heat(grid, list(grid.rows), list(grid.columns)).html
     parse(html)
     assert "<script" not in html and "\u202e" not in html
+
+
+def test_cells_have_texts_of_their_own_documents(graded: Made) -> None:
+    loaded = load_report(Store(graded.root), graded.folder)
+    (grid,) = [some[0] for some in grids(loaded) if some and some[0].name == "documents"]
+    found = samples_in(loaded, grid)
+    rows = [row for batch in graded.result.outputs["documents"].batches() for row in batch.to_pylist()]
+    for (topic, level), samples in found.items():
+        mine = [row for row in rows if (row["topic"], str(row["quality_level"])) == (topic, level)]
+        expected = sorted(mine, key=lambda row: (text_digest(row["text"]), row["id"]))[:PER_CELL]
+        assert [sample["id"] for sample in samples] == [row["id"] for row in expected]
+        assert json.loads(samples[0]["levels"]) == {"quality_level": int(level)} and samples[0]["topic"] == topic
+    assert set(found) == set(grid.amounts)
+    panel = topics(loaded)
+    assert panel is not None
+    text = parse(panel.markup().html).text
+    assert all(sample["id"].hex() in text for samples in found.values() for sample in samples)

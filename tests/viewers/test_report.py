@@ -313,7 +313,7 @@ def test_report_enormous_result_stays_small_and_says_what_is_left_out() -> None:
 
 
 def test_report_shows_every_kind_of_sample() -> None:
-    assert {*ORDER, "survivor", "pair"} == set(SAMPLE_KINDS)
+    assert {*ORDER, "cell", "survivor", "pair"} == set(SAMPLE_KINDS)
 
 
 def test_report_samples_are_taken_in_rounds() -> None:

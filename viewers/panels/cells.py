@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from viewers.budget import ROWS
-from viewers.cells import Grid, grids, hosts_in, terms_of
+from curate.accounting.samples import PER_CELL
+from viewers.budget import CELL_BYTES, ROWS, in_rounds
+from viewers.cells import Grid, grids, hosts_in, samples_in, terms_of
 from viewers.heat import heat
 from viewers.loading import Report
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import fixed, rounded, share
-from viewers.tables import Mark, left_out, table
+from viewers.numbers import counted, fixed, grouped, rounded, share
+from viewers.sample_card import Excerpts, card
+from viewers.tables import Mark, left_out, mark, table
 from viewers.visible import shortened
 
 COLUMNS: Final = 16
@@ -36,6 +38,7 @@ def cell_parts(report: Report) -> Iterator[Markup | None]:
         inner.append(_hosts(first, hosts_in(report, first)))
         told = ", ".join(grid.what for grid in measures)
         yield element("details", element("summary", f"In numbers: {told}, and enrichment"), *inner, class_="stage")
+        yield _samples(report, first)
     yield left_out(max(len(found) - ROWS, 0), "sets of cells")
 
 
@@ -85,6 +88,29 @@ def _hosts(grid: Grid, hosts: Mapping[tuple[str, str], list[str]]) -> Markup:
     ]
     heads, title = _heads(grid, columns), f"Hosts of drawn documents in cells of {shortened(grid.name)}"
     return table(title, Mark.SAMPLED, [shortened(grid.first), *heads], rows, frozenset(heads))
+
+
+def _samples(report: Report, grid: Grid) -> Markup | None:
+    """Return texts of each cell, folded, in rounds: the first of each, then the second."""
+    found, excerpts = samples_in(report, grid), Excerpts.of(report)
+    places = [(row, at) for row in grid.rows for at in grid.columns if (row, at) in found]
+    cards = in_rounds([found[place] for place in places], lambda one: card(one, (), excerpts), CELL_BYTES)
+    if not any(cards):
+        return None
+    total, shown = sum(map(len, found.values())), sum(map(len, cards))
+    rule = (
+        f"Of each cell the up to {PER_CELL} documents with the lowest digest of their text; {grouped(shown)} of "
+        f"{counted(total, 'text')} fit into {grouped(CELL_BYTES // 1000)} kB. "
+    )
+    parts = [
+        element("div", element("h4", title), element("div", *made, class_="cards"), class_="batch")
+        for (row, at), made in zip(places, cards, strict=True)
+        for title in [f"{shortened(row)}, {_heads(grid, [at])[0]}"]
+        if made
+    ]
+    note = element("p", rule, mark(Mark.SAMPLED), class_="note")
+    summary = element("summary", f"Texts of the cells of {shortened(grid.name)}")
+    return element("details", summary, note, *parts, class_="stage")
 
 
 def _heads(grid: Grid, columns: list[str]) -> list[str]:
