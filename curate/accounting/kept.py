@@ -134,7 +134,7 @@ class Kept:
             for place, pair in enumerate(cells.values):
                 rows = np.flatnonzero(cells.codes == place)
                 if None not in pair and len(rows):
-                    values = {"transform": name, "reason": cell_name(*pair, name)}
+                    values = {"transform": name, "reason": cell_name(pair[0], pair[1], name)}
                     key = (CELL, values["transform"], values["reason"])
                     for at in rows[samples.candidates(key, measures.digests.take(pa.array(rows)))].tolist():
                         if samples.wants(key, measures.digests[at].as_py(), batch.column("id")[at].as_py()):
