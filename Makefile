@@ -22,6 +22,7 @@ setup: $(VENV)/.installed
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "curate needs Python 3.11, 3.12 or 3.13: none found on PATH. Set PYTHON=…"; exit 2; }
+	@echo "packages of requirements.lock go to $(VENV): some minutes, once"
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(INSTALL)

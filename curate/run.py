@@ -31,10 +31,10 @@ from curate.recipes.compiling import compile_stages
 from curate.recipes.models import models_in
 from curate.recipes.recipe import Artifact, Outputs
 from curate.recipes.stages import Stage, Stages, readers_of, transforms_of
-from curate.running.compiling import COMPILING, compiling_told
+from curate.running.compiling import compiling_told
 from curate.running.engine import Engine, Made, fingerprint_inputs, run_stages
 from curate.running.journal import Journal, agreement
-from curate.running.progress import PREPARING, say, waiting
+from curate.running.progress import PREPARING, waiting
 from curate.running.runners import LocalRunner, Runner
 from curate.running.warm import is_cold, warm
 from curate.store import Store, json_line, open_store, self_digested
@@ -128,18 +128,17 @@ def run(
     """
     text = _text_of(recipe)  # now: the file may be edited while the run lasts
     place = open_store(store, failpoint)
-    with waiting(PREPARING):
-        stages = compile_stages(outputs.products, parse_sample(sample))
-        check_apart(readers_of(stages), place)
-        if is_cold():
-            say(COMPILING)  # here already: workers may be the ones that compile
-        check_ready(stages)
-    isolation = _isolation(place, modules, quarantine, document_seconds, document_memory)
-    place.remove_stale_spool_files()
-    place.sweep_locks()
     with ExitStack() as opened:
-        if not is_cold():
-            opened.enter_context(compiling_told())
+        tell = opened.enter_context(compiling_told())
+        with waiting(PREPARING):
+            stages = compile_stages(outputs.products, parse_sample(sample))
+            check_apart(readers_of(stages), place)
+            if is_cold():
+                tell()  # here already: workers may be the ones that compile
+            check_ready(stages)
+        isolation = _isolation(place, modules, quarantine, document_seconds, document_memory)
+        place.remove_stale_spool_files()
+        place.sweep_locks()
         opened.enter_context(place.writing())  # before the journal: where nothing can be written that is said, once
         journal = Journal(place)
         opened.callback(journal.close)

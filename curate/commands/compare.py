@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +19,7 @@ from curate.commands.results import last_result
 from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.commands.tokens import opened, require_equal_steps
 from curate.configuration import ConfigurationError
+from curate.running.progress import say
 
 if TYPE_CHECKING:
     from curate.caches.cache import TokenCache
@@ -152,13 +155,28 @@ def run_comparison(
 
     chosen = {"level": options.level, "pairs": pairs}
     whole = {side.name: side.loaders(most) for side in sides}
-    planned = plan_comparison(whole, validation, sizes, most, options.budget * 60, seeds=options.seeds, **chosen)
-    print(planned)
+    pilot = told_of_runs("measuring time and noise", whole)
+    planned = plan_comparison(pilot, validation, sizes, most, options.budget * 60, seeds=options.seeds, **chosen)
+    print(planned, flush=True)
     steps = planned.configs[0].steps
-    loaders = {side.name: side.loaders(steps) for side in sides}
+    loaders = told_of_runs(
+        f"comparing, {len(planned.configs) * len(planned.seeds) * len(sides)} training runs",
+        {side.name: side.loaders(steps) for side in sides},
+    )
     found = compare(loaders, validation, planned.configs, planned.seeds, **chosen)
     print(found)
     return planned, found, lambda path: write_comparison(found, planned, path)
+
+
+def told_of_runs(what: str, loaders: Mapping[str, Callable[[int], Any]]) -> dict[str, Callable[[int], Any]]:
+    """Return `loaders`, functions from a seed, each of which says on stderr that its next training run begins."""
+    begun = count(1)
+
+    def made(name: str, seed: int) -> Any:
+        say(f"{what}: run {next(begun)}, on {name}")
+        return loaders[name](seed)
+
+    return {name: partial(made, name) for name in loaders}
 
 
 def require_comparable(sides: Sequence[Side]) -> None:

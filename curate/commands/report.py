@@ -35,6 +35,7 @@ def add_report(command: argparse.ArgumentParser) -> None:
 def write(options: argparse.Namespace) -> int:
     """Write the page and its values into the store; return 1 when a check that was asked for does not pass."""
     from curate.run import open_result
+    from curate.running.progress import waiting
     from viewers.against import compare
     from viewers.atlas import FILE as MAP
     from viewers.atlas import map_parquet
@@ -49,8 +50,9 @@ def write(options: argparse.Namespace) -> int:
     asked = [name.strip() for name in options.fail_on.split(",") if name.strip()]
     list(objections((), asked))  # a wrong id is told before anything is read
     store = store_of(options)
-    report = load_report(store, options.recipe or last_result(store), options.run)
-    made = compose(report)
+    with waiting("report: receipts, statistics and samples are read, and the page is composed"):
+        report = load_report(store, options.recipe or last_result(store), options.run)
+        made = compose(report)
     other = None if options.against is None else _other(options, store)
     result = open_result(store, options.recipe or last_result(store))
     pages = {"report.json": made.data, "report.html": made.page, CROISSANT: croissant_json(report, files_of(result))}

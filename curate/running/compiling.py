@@ -5,7 +5,7 @@ Cost: nothing where compiled code is in the node's cache, for then numba tells o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -25,6 +25,10 @@ class _Told(event.Listener):  # type: ignore[misc]
 
     def on_start(self, event: Any) -> None:
         """Say it before the first one."""
+        self.tell()
+
+    def tell(self) -> None:
+        """Say it, if it was not said."""
         if not self.said:
             self.said = True
             say(COMPILING)
@@ -34,11 +38,11 @@ class _Told(event.Listener):  # type: ignore[misc]
 
 
 @contextmanager
-def compiling_told() -> Iterator[None]:
-    """Say on stderr, once, that kernels are compiled, if any is in this process."""
+def compiling_told() -> Iterator[Callable[[], None]]:
+    """Say on stderr, once, that kernels are compiled, if any is in this process; yield what says so before."""
     told = _Told()
     event.register("numba:compile", told)
     try:
-        yield
+        yield told.tell
     finally:
         event.unregister("numba:compile", told)

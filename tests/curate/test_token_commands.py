@@ -326,7 +326,10 @@ def test_compare_of_two_stores_prints_a_table_and_a_verdict(
     command = ["compare", str(store), str(other), "--seeds", "3", "--steps", "3", "--held-out", "2"]
     page = tmp_path / "compare.html"
     assert main([*command, "--width", "64", "--page", str(page)]) == 0
-    printed = capsys.readouterr().out
+    printed, said = capsys.readouterr()
+    assert said.index("measuring time and noise: run 1, on ") < said.index(
+        f"comparing, 6 training runs: run 6, on {other}"
+    )
     assert printed.startswith("before the comparison: width 64 × 3 steps; seeds 1 to 3; 4 comparisons share the level")
     assert "3 paired seeds" in printed and "\nverdict: " in printed and "It was measured at one size" in printed
     for domain in ("letters", "notes", "pages", "mean of domains"):
