@@ -13,7 +13,7 @@ from curate.accounting.attributes import levels_in, scores_in
 from curate.accounting.drawn_hosts import OF_CELL, DrawnHosts
 from curate.accounting.hosts import host_of
 from curate.accounting.measures import Coded, Integers, Measures, bytes_of, coded, combined
-from curate.accounting.samples import CELL, Samples
+from curate.accounting.samples import CELL, Samples, lowest_cells
 from curate.accounting.statistics import (
     HLL_BITS,
     LEAST,
@@ -128,17 +128,17 @@ class Kept:
         """Offer documents of each cell as its samples."""
         if batch.schema.get_field_index("topic") < 0:
             return
-        topic = coded(batch.column("topic"))
+        topics = coded(batch.column("topic"))
         for name in levels_in(batch.schema):
-            cells = combined(topic, coded(batch.column(name)))
-            for place, pair in enumerate(cells.values):
-                rows = np.flatnonzero(cells.codes == place)
-                if None not in pair and len(rows):
-                    values = {"transform": name, "reason": cell_name(pair[0], pair[1], name)}
-                    key = (CELL, values["transform"], values["reason"])
-                    for at in rows[samples.candidates(key, measures.digests.take(pa.array(rows)))].tolist():
-                        if samples.wants(key, measures.digests[at].as_py(), batch.column("id")[at].as_py()):
-                            samples.offer(sample_row(CELL, values, batch, at, measures, shows))
+            cells = combined(topics, coded(batch.column(name)))
+            there = {place: pair for place, pair in enumerate(cells.values) if None not in pair}
+            keys = {(CELL, name, cell_name(topic, level, name)): place for place, (topic, level) in there.items()}
+            for key in lowest_cells(list(keys)):
+                rows = np.flatnonzero(cells.codes == keys[key])
+                for at in rows[samples.candidates(key, measures.digests.take(pa.array(rows)))].tolist():
+                    if samples.wants(key, measures.digests[at].as_py(), batch.column("id")[at].as_py()):
+                        named = {"transform": key[1], "reason": key[2]}
+                        samples.offer(sample_row(CELL, named, batch, at, measures, shows))
 
     def _draw_in_cells(self, batch: pa.RecordBatch, hosts: Coded) -> None:
         """Offer the hosts of each cell."""

@@ -7,7 +7,7 @@ first `HEAD` and last `TAIL`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -69,6 +69,13 @@ def _most(key: _Key) -> int:
     return PER_CELL if key[0] == CELL else PER_REASON
 
 
+def lowest_cells(keys: Sequence[_Key]) -> Sequence[_Key]:
+    """Return those of `keys`, all of cells, that may have samples: the `MOST_CELLS` with the lowest digests."""
+    if len(keys) <= MOST_CELLS:
+        return keys
+    return sorted(keys, key=lambda key: blake3("\0".join(key).encode()).digest(16))[:MOST_CELLS]
+
+
 class Samples:
     """The lowest entries of each (kind, transform, reason) seen so far: `PER_REASON`, of cells `PER_CELL`."""
 
@@ -116,9 +123,8 @@ class Samples:
     def _forget(self) -> None:
         """Let go of cells that are not among the lowest: they never will be."""
         cells = [key for key in self._held if key[0] == CELL]
-        if len(cells) > MOST_CELLS:
-            for key in sorted(cells, key=lambda key: blake3("\0".join(key).encode()).digest(16))[MOST_CELLS:]:
-                del self._held[key], self._highest[key]
+        for key in set(cells).difference(lowest_cells(cells)):
+            del self._held[key], self._highest[key]
 
 
 def _ordered(held: Mapping[_Key, Mapping[tuple[bytes, bytes], Mapping[str, Any]]]) -> Iterable[Mapping[str, Any]]:
