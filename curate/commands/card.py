@@ -45,10 +45,13 @@ def show_cards(options: argparse.Namespace) -> int:
         ConfigurationError: nothing of that name was fitted, or several models are to be saved into one folder.
     """
     store = store_of(options)
-    models = [model for model in models_in(store) if _is_wanted(model, options.name)]
+    fitted = list(models_in(store))
+    models = [model for model in fitted if _is_wanted(model, options.name)]
     if not models:
         which = f" called {options.name!r}" if options.name else ""
-        raise ConfigurationError(f"{store.url('')} has no fitted model{which}: run a recipe that fits one")
+        there = ", ".join(sorted({repr(model.name) for model in fitted}))
+        remedy = f"it has {there}" if fitted else "run a recipe that fits one"
+        raise ConfigurationError(f"{store.url('')} has no fitted model{which}: {remedy}")
     if options.save is not None:
         if len(models) > 1:
             names = ", ".join(f"{model.name} ({short(model.key)})" for model in models)

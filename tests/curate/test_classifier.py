@@ -190,7 +190,7 @@ def test_card_command_with_nothing_to_show_or_too_much_to_save_says_so(
     made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["card", str(made.store), "--name", "none"]) != 0
-    assert "has no fitted model called 'none'" in capsys.readouterr().err
+    assert "has no fitted model called 'none': it has '" in capsys.readouterr().err
     assert main(["card", str(made.store), "--save", str(tmp_path)]) != 0
     assert "say which with --name" in capsys.readouterr().err
 
