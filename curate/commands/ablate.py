@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from curate.ablations import FILE, AblatedPart, Ablation, Effect, write_ablation
-from curate.commands.compare import Side, add_sizes, run_comparison
+from curate.commands.compare import Side, add_sizes, require_seeds, run_comparison
 from curate.commands.recipe_options import add_recipe_options, outputs_of
 from curate.commands.store_options import store_of
 from curate.commands.tokens import opened
@@ -42,6 +42,7 @@ def add_ablate(command: argparse.ArgumentParser) -> None:
 
 def ablate(options: argparse.Namespace) -> int:
     """Make the variants, compare each with the whole, print what came out and write `ablation.json`."""
+    require_seeds(options)
     loaded, outputs, modules = outputs_of(options)
     variants, untried = variants_of(outputs, options.only)
     if options.list:

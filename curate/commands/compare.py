@@ -108,8 +108,7 @@ def compare_stores(options: argparse.Namespace) -> int:
 
     if len(set(options.stores)) < max(2, len(options.stores)):
         raise ConfigurationError("compare takes two stores or more, each once")
-    if options.seeds is not None and options.seeds < 3:
-        raise ConfigurationError(f"--seeds {options.seeds}: at least 3 tell anything")
+    require_seeds(options)
     sides = []
     for place in options.stores:
         store = store_of(options, place)
@@ -166,6 +165,16 @@ def run_comparison(
     found = compare(loaders, validation, planned.configs, planned.seeds, **chosen)
     print(found)
     return planned, found, lambda path: write_comparison(found, planned, path)
+
+
+def require_seeds(options: argparse.Namespace) -> None:
+    """Check the seeds that were asked for, before anything is made or trained.
+
+    Raises:
+        ConfigurationError: they are too few.
+    """
+    if options.seeds is not None and options.seeds < 3:
+        raise ConfigurationError(f"--seeds {options.seeds}: at least 3 tell anything")
 
 
 def told_of_runs(what: str, loaders: Mapping[str, Callable[[int], Any]]) -> dict[str, Callable[[int], Any]]:

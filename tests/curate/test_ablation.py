@@ -100,6 +100,8 @@ def test_ablate_compares_writes_the_file_and_the_report_shows_it(
 ) -> None:
     store = str(tmp_path / "store")
     command = ["ablate", RECIPE, "--store", store, "--set", f"root={raw}", "--runner", "local"]
+    assert main([*command, "--seeds", "2"]) == 2 and not Path(store).exists()
+    assert "--seeds 2: at least 3" in capsys.readouterr().err
     assert main([*command, "--list"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "EditText of letters"
     sizes = ["--only", "EditText of letters", "--width", "64", "--steps", "2", "--seeds", "3", "--held-out", "2"]
