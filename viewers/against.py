@@ -16,7 +16,7 @@ from viewers.finder import finder, said
 from viewers.frame import document
 from viewers.markup import Child, Markup, element, join
 from viewers.matching import Change, by_name, changes
-from viewers.numbers import MINUS, THIN, counted, grouped, share
+from viewers.numbers import MINUS, THIN, counted, fixed, grouped, share
 from viewers.panels.panel import Panel
 from viewers.report_data import FORMAT
 from viewers.scripts import script
@@ -38,6 +38,8 @@ FOOTER: Final = (
 )
 _ANCHOR: Final = re.compile("[a-z][a-z-]{0,40}")
 _SHARE: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]))?%")
+_ESTIMATE: Final = re.compile("≈ ?([0-9]{1,18})")
+_DECIMAL: Final = re.compile(f"({MINUS}?)([0-9]{{1,18}})[.]([0-9]{{1,9}})")
 
 Data = Mapping[str, Any]
 
@@ -176,22 +178,51 @@ def _cells(here: Value | None, there: Value | None) -> tuple[Child, Child, Child
 def _shown(value: Value | None) -> str:
     if value is None:
         return ABSENT
-    return grouped(value) if isinstance(value, int) else shortened(value.replace("%", f"{THIN}%"))
+    if isinstance(value, int):
+        return grouped(value)
+    if estimate := _ESTIMATE.fullmatch(value):
+        return f"≈ {grouped(int(estimate[1]))}"
+    return shortened(value.replace("%", f"{THIN}%"))
 
 
 def _change(here: Value | None, there: Value | None) -> str:
     """Return by how much `here` is more than `there`: of shares in points, of counts as a share of `there` too."""
-    if isinstance(here, int) and isinstance(there, int):
-        more = here - there
-        relative = f" ({share(abs(more), there)})" if there > 0 else ""
-        return f"{_signed(more)}{relative}" if more else "0"
     if here is None or there is None:
         return "only there" if here is None else "only here"
+    if isinstance(here, int) and isinstance(there, int):
+        return _more(here, there)
+    counts = _count(here), _count(there)
+    if counts[0] is not None and counts[1] is not None:
+        return f"≈ {_more(counts[0], counts[1])}"
+    decimals = _units(here), _units(there)
+    if decimals[0] is not None and decimals[1] is not None and decimals[0][1] == decimals[1][1]:
+        more, places = decimals[0][0] - decimals[1][0], decimals[0][1]
+        return f"{'+' if more > 0 else ''}{fixed(more, places)}"
     left, right = _tenths(here), _tenths(there)
     if left is None or right is None:
         return ""
     sign = _signed(left - right)[0] if left != right else ""
     return f"{sign}{abs(left - right) // 10}.{abs(left - right) % 10} points"
+
+
+def _more(here: int, there: int) -> str:
+    """Return a difference of counts with its sign, and as a share of `there`."""
+    more = here - there
+    sign = "+" if more > 0 else MINUS
+    relative = f" ({sign}{share(abs(more), there)})" if there > 0 else ""
+    return f"{_signed(more)}{relative}" if more else "0"
+
+
+def _count(value: Value) -> int | None:
+    """Return a count, also one that is an estimate; None of anything else."""
+    estimate = _ESTIMATE.fullmatch(str(value))
+    return value if isinstance(value, int) else int(estimate[1]) if estimate else None
+
+
+def _units(value: Value) -> tuple[int, int] | None:
+    """Return a decimal as units of its last place, and its number of places; None of anything else."""
+    found = _DECIMAL.fullmatch(str(value))
+    return None if found is None else (int(found[2] + found[3]) * (-1 if found[1] else 1), len(found[3]))
 
 
 def _signed(number: int) -> str:

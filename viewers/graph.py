@@ -10,12 +10,12 @@ from viewers.markup import Markup, element
 from viewers.numbers import grouped
 from viewers.visible import plain, shortened
 
-WIDTH: Final = 190
-HEIGHT: Final = 62
-ACROSS: Final = 214
+WIDTH: Final = 156
+HEIGHT: Final = 68
+ACROSS: Final = 174
 DOWN: Final = 82
 MARGIN: Final = 4
-NAME: Final = 20
+NAME: Final = 17
 MOST: Final = 60
 """Stages beyond these are not drawn: the table below the picture has them all."""
 
@@ -98,7 +98,8 @@ def _box(stage: _Stage, place: tuple[int, int], is_output: bool) -> Markup:
     return element(
         "g",
         element("rect", x=x, y=y, width=WIDTH, height=HEIGHT, rx=3),
-        element("text", name, x=x + 12, y=y + 25, class_="name"),
-        element("text", f"{short(stage.key)[:8]} · {_amount(stage)}", x=x + 12, y=y + 46),
+        element("text", name, x=x + 10, y=y + 22, class_="name"),
+        element("text", _amount(stage), x=x + 10, y=y + 40),
+        element("text", short(stage.key)[:8], x=x + 10, y=y + 57),
         class_="box output" if is_output else "box",
     )

@@ -29,7 +29,9 @@ class _Sums:
 
 def heat(grid: Grid, rows: Sequence[str], columns: Sequence[str]) -> Markup:
     """Return the picture of these rows and columns of `grid`."""
-    heads = [
+    axes = f"{plain(shortened(grid.first, NAME // 2))} ↓  {plain(shortened(grid.second, NAME // 2))} →"
+    heads = [element("text", axes, x=0, y=14, class_="axes")]
+    heads += [
         element("text", plain(shortened(column, 9)), x=LABEL + ACROSS * at + ACROSS // 2, y=14, class_="head")
         for at, column in enumerate(columns)
     ]

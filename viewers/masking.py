@@ -33,6 +33,17 @@ def maskings_of(report: Report) -> Iterator[Masking]:
 
 
 def unmasked_sources(report: Report) -> list[str]:
-    """Return the sources of which no document came to a stage that masks."""
-    reached = {source for masking in maskings_of(report) for source in masking.stage.sources}
+    """Return the sources of which no document came to a stage that masks, on its way to an output or a cache."""
+    leading = _leading(report)
+    reached = {s for masking in maskings_of(report) if masking.stage.key in leading for s in masking.stage.sources}
     return [source for source in report.sources if source not in reached]
+
+
+def _leading(report: Report) -> set[str]:
+    """Return the keys of the stages that outputs and what is made of documents come from."""
+    keys = {stage.key for stage in report.outputs.values()}
+    keys |= {entry["key"] for product in report.products for entry in product.manifest["inputs"]}
+    for stage in reversed(report.stages):
+        if stage.key in keys:
+            keys |= {entry["key"] for entry in stage.manifest["inputs"]}
+    return keys

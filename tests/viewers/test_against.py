@@ -42,7 +42,7 @@ def differences(here: Report, there: Report) -> dict[str, list[list[str]]]:
 def test_differences_are_shown_by_panel_row_and_column() -> None:
     shown = differences(result("new", web=1500, books=20), result("old", web=1200, code=7))
     assert shown["Totals"][1:] == [
-        ["Documents", "1\u202f520", "1\u202f207", "+313 (25.9\u202f%)"],
+        ["Documents", "1\u202f520", "1\u202f207", "+313 (+25.9\u202f%)"],
         ["Tokens", "0", "0", "0"],
         ["Sources", "2", "2", "0"],
     ]
@@ -52,9 +52,9 @@ def test_differences_are_shown_by_panel_row_and_column() -> None:
             ("Licence", "MIT", "–"), ("Who says so", "declared in the page", "–"),
             ("Documents", "20", "–"), ("of all", "1.3\u202f%", "–"), ("Characters", "200", "–"),
         )],
-        ["Documents", "1\u202f500", "1\u202f200", "+300 (25.0\u202f%)"],
+        ["Documents", "1\u202f500", "1\u202f200", "+300 (+25.0\u202f%)"],
         ["of all", "98.7\u202f%", "99.4\u202f%", "−0.7 points"],
-        ["Characters", "15\u202f000", "12\u202f000", "+3\u202f000 (25.0\u202f%)"],
+        ["Characters", "15\u202f000", "12\u202f000", "+3\u202f000 (+25.0\u202f%)"],
         *[[name, *cells, "only there"] for name, *cells in (
             ("Licence", "–", "MIT"), ("Who says so", "–", "declared in the page"),
             ("Documents", "–", "7"), ("of all", "–", "0.6\u202f%"), ("Characters", "–", "70"),

@@ -86,9 +86,16 @@ def test_run_that_only_began_has_a_page_and_a_folder_without_one_is_refused(tmp_
 
 @pytest.mark.browser
 def test_page_of_a_run_is_silent_fits_and_is_accessible_and_its_button_stops_it(browser: Browser, folder: Path) -> None:
-    write_run_page(folder, NOW, refresh=1)
-    opened = browser.open(folder / NAME, 320)
+    write_run_page(folder, NOW, refresh=600)
+    browser.prepare = (
+        "const clear = clearTimeout; window.cleared = 0; clearTimeout = id => { cleared += id > 0; clear(id) }"
+    )
+    try:
+        opened = browser.open(folder / NAME, 320)
+    finally:
+        browser.prepare = ""
     opened.page.click("#refresh")
+    assert opened.evaluate("cleared") == 1 and opened.page.inner_text("#refresh") == "Load again"
     assert opened.noise == [] and opened.overflow <= 0
     assert [url for url in opened.requests if not url.startswith("data:")] == [(folder / NAME).as_uri()]
     assert violations(opened) == []

@@ -169,7 +169,9 @@ def _heading(place: str) -> str:
 def _picture(flows: Sequence[Flow]) -> Markup | None:
     bars = [
         Bar(
-            shortened(step.name, 60),
+            f"{shortened(step.name, 60)}: {shortened(flow.stage.name, 60)}"
+            if flow.stage.holds_out
+            else shortened(step.name, 60),
             (Segment(step.documents_out, "kept"), Segment(step.dropped, "dropped")),
             f"{grouped(step.documents_in)} → {grouped(step.documents_out)}",
         )

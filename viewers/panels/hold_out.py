@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from curate.holdout.apply import EQUAL, HELD_OUT, NEAR
 from transforms.exact_numbers import decimal_text
+from viewers.bars import Bar, Segment, chart
 from viewers.budget import ROWS
 from viewers.flows import Flow, flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import counted, grouped, share
+from viewers.numbers import counted, grouped, rounded, share
 from viewers.panels.panel import Panel
 from viewers.settings import decimal_of
 from viewers.tables import Mark, left_out, mark, table
@@ -70,7 +72,22 @@ def _training(stage: StageView) -> Markup:
         "Characters held out", "of all",
     )  # fmt: skip
     built = table(f"Held out by {stage.title}", Mark.EXACT, columns, rows)
-    return join([built, left_out(max(len(flows) - ROWS, 0), "sources")])
+    return join([_picture(flows[:ROWS]), built, left_out(max(len(flows) - ROWS, 0), "sources")])
+
+
+def _picture(flows: Sequence[Flow]) -> Markup | None:
+    """Return the shares of each source, on one scale of a hundred for all: small sources are seen as well."""
+    bars = []
+    for flow in (flow for flow in flows if flow.documents_in):
+        drops = [drop for step in flow.steps for drop in step.drops]
+        held, left = (
+            sum(drop.documents for drop in drops if drop.reason in reasons) for reasons in ((HELD_OUT,), (EQUAL, NEAR))
+        )
+        parts = ((flow.documents_out, "kept"), (held, "equal"), (left, "dropped"))
+        segments = [Segment(rounded(documents, flow.documents_in, 4), tone) for documents, tone in parts]
+        bars.append(Bar(shortened(flow.source, 60), segments, f"{share(held, flow.documents_in)} held out"))
+    legend = (("kept", "to train on"), ("equal", "held out"), ("dropped", "equal or near to held out"))
+    return chart("Documents of each source: where they go", bars, legend)
 
 
 def _row(name: str, flows: list[Flow]) -> list[Child]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from viewers.bars import Bar, Segment, chart
 from viewers.budget import LONG_ROWS
 from viewers.language_names import language_name
 from viewers.loading import Report, StageView
@@ -22,6 +23,10 @@ LEDE: Final = (
     "Look for your language: how much of it is here, and which filter took how much. Few documents prove nothing; Who "
     "loses tells where it is more than chance."
 )
+
+
+BARS: Final = 12
+"""Languages drawn of an output; the table below has more."""
 
 
 def languages(report: Report) -> Panel | None:
@@ -57,6 +62,15 @@ def _held(name: str, stage: StageView) -> Markup:
         ]
         for code, counts in groups[:LONG_ROWS]
     ]
+    bars = [
+        Bar(
+            shortened(language_name(code), 60),
+            (Segment(counts["characters"], "kept"),),
+            share(counts["characters"], characters),
+        )
+        for code, counts in groups[:BARS]
+    ]
+    picture = chart(f"Largest languages of {shortened(name, 60)}, by characters", bars, ())
     columns = ("Language", "Documents", "of these", "Characters", "of these")
     built = table(f"Languages of {shortened(name)}", Mark.EXACT, columns, rows)
     untold = stage.manifest["rows"] - documents
@@ -65,7 +79,7 @@ def _held(name: str, stage: StageView) -> Markup:
         f"{grouped(untold)} of {counted(stage.manifest['rows'], 'document')}: these are in no row, and shares are of "
         "the others."
     )
-    return join([element("p", sentence), built, left_out(len(groups) - len(rows), "languages")])
+    return join([element("p", sentence), picture, built, left_out(len(groups) - len(rows), "languages")])
 
 
 def _lost(report: Report) -> Iterator[tuple[str, str, int, int]]:

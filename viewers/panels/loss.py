@@ -46,12 +46,13 @@ def _run(report: Report, number: int, run: RunView) -> Markup:
     curves = [curve for _, curve in list(run.validation.items())[:PLOTS]]
     frame = frame_of([run.train, *curves])
     marks = sorted({note.step for note in run.diary.notes if note.step <= frame.steps})
-    shown = [("Training", run.train), *((shortened(s, 60), c) for s, c in list(run.validation.items())[:PLOTS])]
+    held = [(f"Held out: {shortened(s, 60)}", c) for s, c in list(run.validation.items())[:PLOTS]]
+    shown = [("Training", run.train), *held]
     plots = [plot(title, _last(curve), curve, frame, marks=marks) for title, curve in shown]
     return element(
         "div",
         element("h3", name),
-        element("p", "Nats per predicted token; all plots share both axes. ", _about(run), class_="note"),
+        element("p", "Nats per predicted token; all plots share both axes. ", _about(report, run), class_="note"),
         element("div", *plots, class_="plots"),
         left_out(max(len(run.validation) - PLOTS, 0), "plots"),
         _table(name, run),
@@ -97,15 +98,24 @@ def when(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _about(run: RunView) -> str:
+def _about(report: Report, run: RunView) -> str:
     parts = [f"Training is the loss on each batch before its update, {counted(len(run.train), 'step')}."]
     if not run.validation:
         parts.append("The log has no loss on held-out text.")
+    elif trains_on(report.plan, run) and (missing := _not_measured(report, run)):
+        parts.append(f"Trained on, but without a loss on held-out text: {', '.join(missing)}.")
     if run.repeated:
         parts.append(f"{counted(run.repeated, 'step')} trained again after a stop, {grouped(run.disagreed)} otherwise.")
     if run.skipped:
         parts.append(f"{counted(run.skipped, 'line')} without a finite loss left out.")
     return " ".join(parts)
+
+
+def _not_measured(report: Report, run: RunView) -> list[str]:
+    """Return the components of the plan that no held-out text of the run stands for."""
+    names = [component.name for component in report.plan.components] if report.plan is not None else []
+    missing = [shortened(name, 60) for name in names if name not in run.validation]
+    return [*missing[:ROWS], *(["…"] if len(missing) > ROWS else [])]
 
 
 def _last(curve: Curve) -> str:

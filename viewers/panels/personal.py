@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence, Set
 from typing import Final
 
 from transforms.pii.found import REASONS
 from transforms.pii.measured import Measured, measured
+from viewers.bars import Bar, Segment, chart
 from viewers.budget import ROWS
 from viewers.flows import Edit, flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.masking import Masking, maskings_of, unmasked_sources
-from viewers.numbers import grouped, share
+from viewers.numbers import counted, grouped, share
 from viewers.panels.panel import Panel
 from viewers.tables import Mark, left_out, table
 from viewers.visible import shortened
@@ -32,6 +35,7 @@ def personal(report: Report) -> Panel:
         stages = list({masking.stage.key: masking.stage for masking in maskings}.values())
         body = join(
             [
+                _picture(stages, maskings),
                 *(_masked(stage, [m for m in maskings if m.stage.key == stage.key]) for stage in stages[:ROWS]),
                 _unmasked(report),
                 _precision(),
@@ -40,13 +44,32 @@ def personal(report: Report) -> Panel:
     return Panel("personal-data", "Personal data", lede, body)
 
 
+def _picture(stages: Sequence[StageView], maskings: Sequence[Masking]) -> Markup | None:
+    """Return in how many documents of all sources something was masked, by kind."""
+    masked: Counter[str] = Counter()
+    for stage in stages:
+        steps = {masking.step for masking in maskings if masking.stage.key == stage.key}
+        for edit in (edit for source in stage.sources for edit in _edits_of(stage, steps, source)):
+            masked[edit.reason] += edit.documents
+    bars = [
+        Bar(reason, (Segment(masked[reason], "kept"),), counted(masked[reason], "document"))
+        for reason in REASONS.values()
+        if masked[reason]
+    ]
+    return chart("Documents in which something was masked, by kind", bars, ())
+
+
+def _edits_of(stage: StageView, steps: Set[str], source: str) -> list[Edit]:
+    return [edit for step in flow_of(stage, source).steps if step.name in steps for edit in step.edits]
+
+
 def _masked(stage: StageView, maskings: list[Masking]) -> Markup:
     """Return what a stage masked; a number of masks is known where all masks of the kind have one length."""
     steps = {masking.step for masking in maskings}
     lengths = {kind: {len(m.masks[kind]) for m in maskings if kind in m.masks} for kind in REASONS}
     rows: list[list[Child]] = []
     for source in stage.sources:
-        edits = [edit for step in flow_of(stage, source).steps if step.name in steps for edit in step.edits]
+        edits = _edits_of(stage, steps, source)
         for kind, reason in REASONS.items():
             mine = [edit for edit in edits if edit.reason == reason]
             if mine:
@@ -73,7 +96,8 @@ def _unmasked(report: Report) -> Markup | None:
     if not others:
         return None
     sentence = (
-        f"In these sources nothing was masked, for no step looks for personal data there: {', '.join(others[:ROWS])}."
+        "Nothing was masked in the documents that come out of these sources, for no step on their way looks for "
+        f"personal data: {', '.join(others[:ROWS])}."
     )
     return element("p", sentence, class_="note")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from curate.accounting.statistics import LENGTH_BINS
+from viewers.bars import Bar, Segment, chart
 from viewers.budget import LONG_ROWS, ROWS
 from viewers.loading import ProductView, Report
 from viewers.markup import Child, Markup, element, join
@@ -16,12 +17,16 @@ from viewers.tokens import CellView
 from viewers.visible import shortened
 from viewers.who import length_name
 
+BARS = 24
+"""Cells drawn; the table below has more."""
+
 
 def tokens(report: Report) -> Panel | None:
     """Return the panel; None for a result without token caches."""
     if not report.cells:
         return None
     caches = [
+        _fertility(report.cells),
         _caches(report.cells),
         *_used(report.cells),
         _whole_cells(report.cells),
@@ -34,6 +39,20 @@ def tokens(report: Report) -> Panel | None:
         "same weight buys less text of it."
     )
     return Panel("tokens", "Tokens", lede, body)
+
+
+def _fertility(cells: Sequence[CellView]) -> Markup | None:
+    """Return how many bytes of text a token stands for, cell by cell of the first output."""
+    mine = [cell for cell in cells if cell.output == cells[0].output and cell.description.tokens][:BARS]
+    bars = [
+        Bar(
+            shortened(cell.cell, 60),
+            (Segment(rounded(cell.bytes, cell.description.tokens, 3), "kept"),),
+            _quotient(cell.bytes, cell.description.tokens, 2),
+        )
+        for cell in mine
+    ]
+    return chart(f"Bytes per token: {shortened(cells[0].output, 60)}", bars, ())
 
 
 def _caches(cells: Sequence[CellView]) -> Markup:
@@ -58,7 +77,7 @@ def _used(cells: Sequence[CellView]) -> Iterator[Markup]:
         if cell.used is not None:
             identity, length = cell.longest[0] if cell.longest else ("–", 0)
             size = cell.description.vocabulary
-            row: list[Child] = [shortened(cell.cell), grouped(cell.used), share(cell.used, size), identity]
+            row: list[Child] = [shortened(cell.cell), grouped(cell.used), share(cell.used, size), code(identity)]
             outputs.setdefault(cell.output, []).append([*row, grouped(length)])
     if outputs:
         columns = ("Cell", "Ids in use", "of the vocabulary", "Longest document", "Tokens in it")
