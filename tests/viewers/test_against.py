@@ -62,6 +62,20 @@ def test_differences_are_shown_by_panel_row_and_column() -> None:
     ]  # fmt: skip
 
 
+def test_differences_of_estimates_and_decimals_have_sign_and_unit() -> None:
+    here, there = data(result("new", web=10)), data(result("old", web=10))
+    shown = {"caption": "Epochs", "mark": "exact", "columns": ["Source", "Epochs", "Tokens"]}
+    for side, row in ((here, ["web", "1.34", "≈ 15000"]), (there, ["web", "4.00", 20000])):
+        side["panels"].append(
+            {"id": "mixture", "title": "M", "facts": [], "left_out": [], "tables": [{**shown, "rows": [row]}]}
+        )
+    found = tables(parse(compare(here, there)[0].decode()))["Epochs"][1:]
+    assert [row for row in found if len(row) > 1] == [
+        ["Epochs", "1.34", "4.00", "−2.66"],
+        ["Tokens", "≈ 15\u202f000", "20\u202f000", "≈ −5\u202f000 (−25.0\u202f%)"],
+    ]
+
+
 def test_differences_of_equal_results_are_none() -> None:
     one, other = data(result("a", web=5)), data(result("b", web=5))
     root = parse(compare(one, other)[0].decode())

@@ -45,7 +45,7 @@ def make_token_store(folder: Path) -> Made:
     _write(folder / "shelf/a.jsonl", shelf)
     _write(folder / "bench.jsonl", [{"q": QUESTION, "a": ANSWER}, {"q": "What is two and two?", "a": "4"}])
     store = folder / "store"
-    result = run(recipe(folder), store, name="all <the> way", runner="local")
+    result = run(recipe(folder), store, name="all <the> way", runner="local", recipe=Path(__file__))
     return Made(store, result.folder.name, result)
 
 
