@@ -6,10 +6,11 @@ from typing import Any
 
 from curate.configuration import describe
 from tests.viewers.parsed import parse, tables
-from tests.viewers.stores import report, stage
+from tests.viewers.stores import documents, report, stage
 from transforms import MaskPII, NormalizeText, Switch
 from transforms.pii.measured import measured
 from viewers.loading import StageView
+from viewers.masking import unmasked_sources
 from viewers.panels.personal import personal
 
 
@@ -62,3 +63,15 @@ def test_personal_precision_is_that_of_the_card() -> None:
     }
     assert [names.get(row[0], row[0].replace(" ", "_")) for row in rows[1:]] == list(measured())
     assert rows[1][3] == str(measured()["email"].right + measured()["email"].missed)
+
+
+def test_masking_that_leads_to_no_output_masks_nothing_that_comes_out() -> None:
+    mask = {"class": "MaskPII", "version": "1", "fields": {"email": "<email>"}}
+    operation = {"operation": "documents", "reader": None, "steps": [{"name": "MaskPII", "transform": mask}]}
+    read = stage("read", statistics=documents("web", 3), manifest={"rows": 3})
+    entry = {"name": "read", "key": read.key}
+    tried = stage(
+        "tried", statistics=documents("web", 3), manifest={"rows": 3, "operation": operation, "inputs": [entry]}
+    )
+    assert unmasked_sources(report(tried, read)) == ["web"]
+    assert unmasked_sources(report(read, tried)) == []
