@@ -36,9 +36,11 @@ demo: setup
 	$(VENV)/bin/curate train $(STORE) --run $(RUN) --steps $(STEPS)
 	@$(VENV)/bin/curate report $(STORE) --run $(RUN)
 
+# A test that fails is tried once more, and named in the summary if it then passes: it waits for a machine or a neighbour
+# that it should not, which is to be mended, but is no reason to stop everybody.
 test: setup
 	@$(MAKE) --no-print-directory -j2 lint kernels
-	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --durations=12 --randomly-seed=$(SEED)
+	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --durations=12 --reruns 1 --randomly-seed=$(SEED)
 
 # Compiled once, not by each process of the tests; while the linters run on the other core.
 kernels: setup
