@@ -4,7 +4,8 @@
 
 Parts, each over the reduced demo of `benchmarks.chaos_recipe`, which has every kind of stage:
 
-    points        SIGKILL at each kind of published file and each moment of its publishing (before and after its link)
+    points        SIGKILL at each kind of published file and each moment of its publishing (before and after its link);
+                  small: at one in 16 of these
     drivers       SIGKILL to drivers at seeded times, several in one store
     ray           SIGKILL to workers and drivers on a Ray of their own
     nodes         whole Ray nodes killed while others join
@@ -48,9 +49,10 @@ PACKAGES: Final = ("pyarrow", "ray", "moto")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is read, and how many disturbances of each kind there are."""
+    """What is read, and how many disturbances of each kind there are; points: one in `every` of their kinds."""
 
     amount: Amount
+    every: int
     drivers: int
     ray: int
     nodes: int
@@ -59,9 +61,9 @@ class Size:
 
 
 SIZES: Final = {
-    "tiny": Size(Amount(1, 24), drivers=1, ray=1, nodes=1, disks=1, objects=2),
-    "small": Size(Amount(2, 40), drivers=6, ray=3, nodes=2, disks=2, objects=5),
-    "full": Size(Amount(3, 120), drivers=40, ray=25, nodes=10, disks=15, objects=40),
+    "tiny": Size(Amount(1, 24), every=1, drivers=1, ray=1, nodes=1, disks=1, objects=2),
+    "small": Size(Amount(2, 24), every=16, drivers=3, ray=1, nodes=1, disks=1, objects=2),
+    "full": Size(Amount(3, 120), every=1, drivers=40, ray=25, nodes=10, disks=15, objects=40),
 }
 
 
@@ -120,17 +122,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--seconds", type=float, default=3600.0, help="begin no further random disturbance after this time"
     )
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="kill at one in N kinds of points")
+    parser.add_argument("--every", type=int, metavar="N", help="kill at one in N kinds of points")
     parser.add_argument("--only", action="append", default=[], metavar="PART", help="run this part; repeatable")
     given = parser.parse_args(arguments)
     until = time.monotonic() + given.seconds
     size = SIZES[given.size]
+    every = given.every or size.every
     outcomes: dict[str, Outcome] = {}
     with work_folder() as work:
         write_inputs(work / "in", size.amount, given.seed)
         passed = record_points(work / "in", work / "undisturbed", work / "log")
         expected = tree(Store(work / "undisturbed"))
-        for name, part in parts_of(size, work, expected, passed, given.seed, until, given.every).items():
+        for name, part in parts_of(size, work, expected, passed, given.seed, until, every).items():
             if given.only and name not in given.only:
                 continue
             began = time.monotonic()

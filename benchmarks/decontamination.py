@@ -28,20 +28,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks.decontamination_items import DATA, benchmarks
 from benchmarks.decontamination_scale import at_scale
-from transforms.contamination import Benchmark, Decontaminate, Finding, Item
+from transforms.contamination import Decontaminate, Finding, Item
 from transforms.contamination_index import ALONE, JOINED, build_index, load_index
 from transforms.contamination_units import BOTH, CHOICES, QUESTION
 from transforms.segmentation import find_words
 
-DATA: Final = Path(__file__).parents[2] / "shared" / "data"
 CASES: Final = {"small": 40, "full": 10_000}  # per way, a fifth of them of each benchmark that has so many items
 PEER_CASES: Final = 1_000
 BYTES: Final = {"small": 4_000_000, "full": 80_000_000}
@@ -66,21 +65,6 @@ FOREIGN: Final = "meanwhile rain fell over the hills while two dogs slept near a
 Recall = dict[str, dict[str, tuple[int, int]]]
 """Way of writing → length class → (found, planted)."""
 Way = Callable[[str, random.Random, Sequence[str]], str]
-
-
-def benchmarks() -> tuple[Benchmark, ...]:
-    """Return the five benchmarks."""
-    folder = DATA / "benchmarks"
-    code = {"question": "prompt", "answer": "canonical_solution"}
-    return (
-        Benchmark.jsonl("gsm8k", folder / "gsm8k_test.jsonl.zst", question="question", answer="answer"),
-        Benchmark.jsonl("humaneval", folder / "HumanEval.jsonl.gz", **code),
-        Benchmark.jsonl("mbpp", folder / "mbpp_release_v1.jsonl.zst", **code),
-        Benchmark.jsonl(
-            "mmlu", folder / "mmlu_stem_test.jsonl.zst", question="question", answer="answer", choices="choices"
-        ),
-        Benchmark.csv("truthfulqa", folder / "TruthfulQA.csv.zst", question="Question", answer="Best Answer"),
-    )
 
 
 def corpus(size: int) -> pa.LargeStringArray:
@@ -500,7 +484,7 @@ def checks_of_scale(scale: dict[str, Any]) -> dict[str, list[Any]]:
 def main(arguments: list[str] | None = None) -> int:
     """Print tables, the checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=sorted(CASES), default="full", help="how much (default: %(default)s)")
+    parser.add_argument("--size", choices=sorted(CASES), default="small", help="how much (default: %(default)s)")
     parser.add_argument("--peers", action="store_true", help="measure other tools, too")
     parser.add_argument("--hits", action="store_true", help="print every finding in real texts and the other half")
     options = parser.parse_args(arguments)

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks.decontamination_items import DATA, benchmarks
 from transforms.contamination import Benchmark, Decontaminate
 from transforms.contamination_index import build_index, load_index
 
@@ -121,8 +122,6 @@ def _peak() -> int:
 
 def main(arguments: list[str]) -> int:
     """Make the files and the stored index in a folder, or measure with them, in a process that made nothing."""
-    from benchmarks.decontamination import DATA, benchmarks
-
     folder, size, what = arguments
     table = pq.read_table(DATA / "corpora" / "multidomain.parquet", columns=["text", "domain"])
     texts = pa.concat_arrays(table.column("text").cast(pa.large_string()).chunks)

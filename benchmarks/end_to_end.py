@@ -36,49 +36,44 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import tokenizers
-from fastwarc.warc import ArchiveIterator, WarcRecordType
 
+from benchmarks.end_to_end_recipe import (
+    ARCHIVE,
+    DATA,
+    EOS,
+    LANGUAGES,
+    MODEL,
+    NEAR,
+    TOKENIZER,
+    Extractor,
+    outputs,
+    size_of,
+    write_inputs,
+)
+from benchmarks.end_to_end_scaling import Check, scaling
 from benchmarks.processor_time import cpu_seconds
-from curate import Dataset, Outputs, deduplicate, read_warc, tokenize
 from curate.caches import TokenCache
 from curate.digests import text_digest
+from curate.recipes.compiling import compile_stages
 from curate.run import Result, run
+from curate.running.warm import warm
 from curate.upkeep.verify import verify
-from examples.web_archive import encode_page, gzip_member, response_record
-from transforms.extraction import ExtractText
-from transforms.gopher_rules import GopherQuality, GopherRepetition
-from transforms.language import Language
 from transforms.minhash import MinHash, shingle_sets
-from transforms.normalise import NormalizeText
-from transforms.tokens import Tokenizer
 
-DATA: Final = Path(__file__).parents[2] / "shared" / "data"
-ARCHIVE: Final = DATA / "warc" / "commoncrawl-2008" / "sample.warc.gz"
-TOKENIZER: Final = DATA / "tokenizers" / "gpt2.tokenizer.json"
-MODEL: Final = DATA / "lid" / "lid.176.ftz"
-EOS: Final = "<|endoftext|>"
-SETS: Final = ("aeb", "wcxb_dev", "wcxb_dev2")
 SIZES: Final = {"tiny": 12, "small": 90, "full": 1_000}
 """Pages of each set at most."""
-FILE_PAGES: Final = 200
-NEAR: Final = 0.8
 SAMPLED: Final = 400
 """Documents whose ids are compared, and whose pairs are."""
-LANGUAGES: Final = {"en": 0.65}
 PACKAGES: Final = ("numpy", "numba", "pyarrow", "trafilatura", "fastwarc", "tokenizers", "tensorstore", "datatrove")
 
 TITLES: Final = {"hash inputs": "start, hash inputs", "read web": "read, extract", "language": "normalise, language"}
 
 LEAST_RATIOS: Final = {"blocks": 10, "trafilatura": 1.6}
 """How many times datatrove's rate ours is to be at full size, by our extractor."""
-
-Check = list[Any]
-Extractor = Literal["blocks", "trafilatura"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,50 +84,6 @@ class Stage:
     seconds: float
     came: int
     left: int
-
-
-def pages_of(name: str, count: int) -> Iterator[tuple[str, bytes]]:
-    """Yield (address, HTML) of the first pages of a set, every tenth once more with a paragraph added."""
-    table = pq.read_table(DATA / "extraction" / f"{name}.parquet", columns=["id", "url", "html"]).slice(0, count)
-    for number, row in enumerate(table.to_pylist()):
-        url = row["url"] or f"https://{name}.example.net/{row['id']}"
-        yield url, row["html"]
-        if number % 10 == 0:
-            yield f"{url}#again", row["html"].replace(b"</body>", b"<p>Seen again on another day.</p></body>")
-
-
-def write_inputs(root: Path, pages: int) -> Path:
-    """Write the archives below `root` and return it."""
-    root.mkdir(parents=True)
-    shutil.copyfile(ARCHIVE, root / "sample.warc.gz")
-    for name in SETS:
-        records = []
-        for number, (url, page) in enumerate(pages_of(name, pages)):
-            body, content_type = encode_page(page)
-            records.append(gzip_member(response_record(f"{name} {number}", url, content_type, body)))
-        for first in range(0, len(records), FILE_PAGES):
-            part = records[first : first + FILE_PAGES]
-            (root / f"{name}-{first // FILE_PAGES}.warc.gz").write_bytes(b"".join(part))
-    return root
-
-
-def size_of(root: Path) -> tuple[int, float]:
-    """Return the responses below `root`, and their MB."""
-    lengths = []
-    for path in sorted(root.glob("*.warc.gz")):
-        with path.open("rb") as file:
-            lengths += [r.content_length for r in ArchiveIterator(file, record_types=WarcRecordType.response)]
-    return len(lengths), sum(lengths) / 1e6
-
-
-def outputs(root: Path, extractor: Extractor = "blocks") -> Outputs:
-    """Return the whole way from archives to caches, made real after each step that is measured."""
-    extract = ExtractText() if extractor == "blocks" else ExtractText("trafilatura", favour="precision")
-    text = read_warc(root, source="web", on_clash="place").apply(extract)
-    english = text.apply(NormalizeText(), Language(LANGUAGES, model=MODEL), name="language")
-    good = english.keep("language").apply(GopherRepetition(), GopherQuality(), name="filter")
-    unique: Dataset = deduplicate(good, method=MinHash(threshold=str(NEAR)))
-    return Outputs(unique=unique, cells=tokenize(unique, Tokenizer(TOKENIZER, eos=EOS)))
 
 
 def run_ours(root: Path, store: Path, runner: str, pages: int, extractor: Extractor) -> tuple[Result, list[Stage]]:
@@ -245,7 +196,9 @@ def measured(inputs: Inputs, runner: str, extractor: Extractor) -> tuple[list[St
     store = inputs.work / f"store {extractor}"
     if runner == "local":  # so that kernels are compiled and models loaded
         few = inputs.work / f"few {extractor}"
-        run(outputs(write_inputs(few, 4), extractor), inputs.work / f"few store {extractor}", runner=runner)
+        made = outputs(write_inputs(few, 4), extractor)
+        warm(compile_stages(made.products))  # also those that a few pages have no need of
+        run(made, inputs.work / f"few store {extractor}", runner=runner)
     result, stages = run_ours(inputs.root, store, runner, inputs.pages, extractor)
     print(f"\nours, text by {extractor}")
     show(stages, inputs.megabytes)
@@ -321,8 +274,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name, unit = f"end to end, {options.size}, text by blocks", "MB of HTML per CPU second"
     with work_folder() as work:
         if options.scaling:
-            from benchmarks.end_to_end_scaling import scaling
-
             name, found = f"end to end, 1, 4 and 16 times, {options.size}", scaling(work, options.size)
         else:
             root = write_inputs(work / "crawl", SIZES[options.size])

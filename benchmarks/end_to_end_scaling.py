@@ -24,12 +24,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.dedup_runs import jobs_of, keep_to_core
-from benchmarks.end_to_end import SETS, Check, outputs, pages_of, size_of, write_inputs
+from benchmarks.end_to_end_recipe import SETS, outputs, pages_of, size_of, write_inputs
 from benchmarks.processor_time import cpu_seconds
 from curate.isolation.crew import dismiss
 from curate.run import run
 from curate.store import Store
 from examples.web_archive import encode_page, gzip_member, response_record
+
+Check = list[Any]
 
 STEP: Final = {"tiny": 200, "small": 40, "full": 8}
 TIMES: Final = (1, 4, 16)

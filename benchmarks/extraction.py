@@ -225,7 +225,7 @@ def score_packaged(checks: Checks) -> list[bytes]:
 def main(arguments: list[str] | None = None) -> int:
     """Print tables, the checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=("small", "full"), default="full", help="(default: %(default)s)")
+    parser.add_argument("--size", choices=("small", "full"), default="small", help="(default: %(default)s)")
     parser.add_argument("--folds", type=Path, default=Path("build/extractor"), help="models (default: %(default)s)")
     options = parser.parse_args(arguments)
     if not ((DATA / "aeb.parquet").exists() and ARCHIVE.exists()):

@@ -31,12 +31,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from benchmarks import pii_cases
 from benchmarks.filter_chain import datatrove_rate, run_chain, run_everything, tool_rate
+from benchmarks.filter_documents import apply, batches, read_documents, size_of
 from benchmarks.filter_parity import compare, datatrove_filters, edge_cases, lines_of_report, passages, restated
-from benchmarks.minhash import CORPUS, seconds, synthetic
+from benchmarks.minhash import CORPUS, seconds
 from benchmarks.plain_gopher import quality_reason, repetition_reason
 from transforms.c4_rules import C4Documents, C4Lines
 from transforms.code_rules import CodeQuality
@@ -50,7 +50,6 @@ from transforms.pii import MaskPII
 from transforms.refinedweb_rules import RefinedWebLines
 
 DOCUMENTS: Final = {"small": 1_000, "full": 1_000_000}
-BATCH: Final = 1_024
 PLAIN_DOCUMENTS: Final = 400
 PLAIN_BYTES: Final = 20_000
 PEER_BYTES: Final = 1_500_000
@@ -66,38 +65,6 @@ PACKAGES: Final = ("numpy", "numba", "pyarrow", "fasttext-community", "datatrove
 
 Verdicts = dict[bytes, str]
 Check = list[Any]
-
-
-def read_documents(count: int) -> pa.RecordBatch:
-    """Return at most `count` documents: id, text, and what the corpus says of them (`stated`: language, or null)."""
-    if CORPUS.exists():
-        table = pq.read_table(CORPUS, columns=["text", "domain", "lang"])
-        mixed = np.random.default_rng(0).permutation(len(table))[:count]
-        table = table.take(pa.array(mixed)).combine_chunks()
-        is_article = pc.equal(table.column("domain"), "wiki")
-        stated = pc.if_else(is_article, table.column("lang"), pa.scalar(None, pa.string()))
-        text, stated = table.column("text").cast(pa.large_string()), stated.cast(pa.large_string())
-    else:
-        text = synthetic(count * 2500).slice(0, count)
-        stated = pa.nulls(len(text), pa.large_string())
-    ids = pa.array([row.to_bytes(16, "big") for row in range(len(text))], pa.binary(16))
-    joined = pa.table({"id": ids, "text": text, "stated": stated}).combine_chunks().to_batches()
-    return joined[0]
-
-
-def batches(documents: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """Return the documents in batches as a task of the engine sees them."""
-    return [documents.slice(first, BATCH) for first in range(0, len(documents), BATCH)]
-
-
-def size_of(documents: pa.RecordBatch) -> float:
-    """Return the MB of text."""
-    return float(pc.sum(pc.binary_length(documents.column("text"))).as_py()) / 1e6
-
-
-def apply(transform: Transform, documents: pa.RecordBatch) -> list[Outcome]:
-    """Return the outcomes of all batches."""
-    return [transform.apply(batch) for batch in batches(documents)]
 
 
 def transforms() -> dict[str, Transform]:
@@ -214,7 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Print a table, the checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--size", choices=sorted(DOCUMENTS), default="full", help="how much text (default: %(default)s)"
+        "--size", choices=sorted(DOCUMENTS), default="small", help="how much text (default: %(default)s)"
     )
     parser.add_argument("--peers", action="store_true", help="measure other tools' filters, too")
     options = parser.parse_args(arguments)

@@ -4,7 +4,9 @@ Run `python -m benchmarks.loader [--size small|full] [--peers]`. Components of u
 caches on disk, warm, of which next to nothing is kept unpacked; batches carry segment ids, positions and loss masks.
 Rates are the best of several runs, in million tokens per CPU second, one thread, nothing prefetched; with caches in
 memory they are those of the loader's own work. Arithmetic is measured on a plan of 10^12 sequences of 200 components, a
-restart on 200 caches of 5 G tokens each. The last line is JSON; the exit status is 1 when a check fails.
+restart on 200 caches of 5 G tokens each. The last line is JSON; the exit status is 1 when a check fails. Small reads
+1.3 M tokens, a mapped cache in 4 ms, and may run beside other work: it shows the rate of mapped caches and the seconds
+of a restart by the clock, whose bounds are checked at full size alone.
 
 `--peers`: litdata, MosaicML streaming and Grain on the same tokens and core (`benchmarks.loader_peers`), and random
 windows of 4,096 tokens of one mapped file, widened to int32. They read uncompressed files, as our mapped caches are, so
@@ -35,7 +37,7 @@ from benchmarks.loader_peers import peer_rates
 from curate.caches.layout import MAPPED
 from curate.digests import digest_bytes
 from mixtures import Cache, Chunks, Loader, Mixture, Phase, Plan
-from mixtures.plan import Component, Segment
+from mixtures.plan_fields import Component, Segment
 from mixtures.schedule import DRIFT, Schedule
 
 SEQUENCE: Final = 4096
@@ -199,12 +201,13 @@ class Measures:
     drift: float
     differing: int
 
-    def checks(self) -> dict[str, tuple[float, str, bool]]:
+    def checks(self, size: str) -> dict[str, tuple[float, str, bool]]:
         """Return name → (value, what it must be, whether it is)."""
-        ratio = self.many / self.few
+        return self.checks_of_any() | (self.checks_of_full() if size == "full" else {})
+
+    def checks_of_full(self) -> dict[str, tuple[float, str, bool]]:
+        """Return the checks that need many tokens and a machine of their own."""
         return {
-            "Mtok/s, 200 components": (round(self.many, 1), f"≥ {LEAST_RATE}", self.many >= LEAST_RATE),
-            "200 components against 20": (round(ratio, 2), "≥ 0.8", ratio >= 0.8),
             "Mtok/s, 200 components, mapped": (
                 round(self.mapped, 1),
                 f"≥ {LEAST_MAPPED}",
@@ -215,6 +218,14 @@ class Measures:
                 f"< {LONGEST_RESTART}",
                 self.restart < LONGEST_RESTART,
             ),
+        }
+
+    def checks_of_any(self) -> dict[str, tuple[float, str, bool]]:
+        """Return the checks that hold at any size."""
+        ratio = self.many / self.few
+        return {
+            "Mtok/s, 200 components": (round(self.many, 1), f"≥ {LEAST_RATE}", self.many >= LEAST_RATE),
+            "200 components against 20": (round(ratio, 2), "≥ 0.8", ratio >= 0.8),
             "ms for the indices of 1,024 sequences": (round(self.lookup, 3), f"< {LONGEST}", self.lookup < LONGEST),
             "largest drift in sequences": (round(self.drift, 3), f"< {DRIFT}", self.drift < DRIFT),
             "batches that differ by way of access": (self.differing, "= 0", self.differing == 0),
@@ -259,7 +270,9 @@ def measure(stream: npt.NDArray[np.uint16], steps: int) -> Measures:
 def main(arguments: list[str] | None = None) -> int:
     """Print rates, checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=sorted(TOKENS), default="full", help="how many tokens (default: %(default)s)")
+    parser.add_argument(
+        "--size", choices=sorted(TOKENS), default="small", help="how many tokens (default: %(default)s)"
+    )
     parser.add_argument("--peers", action="store_true", help="measure litdata, MosaicML, Grain, numpy, too")
     options = parser.parse_args(arguments)
     tokens, steps = TOKENS[options.size], STEPS[options.size]
@@ -272,7 +285,12 @@ def main(arguments: list[str] | None = None) -> int:
     for name, value in rates.items():
         print(f"{name:40} {value:9.1f} Mtok per CPU second")
     print(f"{'plan of 2,000 components made ready':40} {measures.build:9.1f} ms")
-    checks = measures.checks()
+    if options.size != "full":
+        print(
+            f"{f'restart to batch, {measures.planned / 1e12:.2f} T tokens':40} {measures.restart:9.2f} s by the clock"
+        )
+        print(f"checked at full size only: {', '.join(measures.checks_of_full())}")
+    checks = measures.checks(options.size)
     for name, (found, bound, holds) in checks.items():
         print(f"{name:40} {found:9} {bound:9} {'holds' if holds else 'FAILS'}")
     report = {

@@ -27,6 +27,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from benchmarks import pii_data
+from benchmarks.filter_documents import apply, read_documents, size_of
+from benchmarks.minhash import seconds
 from benchmarks.pii_data import NAMES_OF_SECRETS, TOKENS, Draw
 from benchmarks.pii_traps import SENTENCES, TRAPS
 from transforms.pii import MaskPII
@@ -212,9 +214,6 @@ def checks() -> dict[str, Check]:
 
 def rates(with_peers: bool) -> tuple[float, float, dict[str, float]]:
     """Return MB/s of `MaskPII` with all kinds, and with those of datatrove's formatter; MB/s of the formatter."""
-    from benchmarks.filters import apply, read_documents, size_of
-    from benchmarks.minhash import seconds
-
     documents = read_documents(1_000_000)
     size = size_of(documents)
     ours = size / seconds(partial(apply, MaskPII(), documents), 3)

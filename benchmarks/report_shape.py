@@ -20,7 +20,8 @@ from curate.accounting.kept import cell_name
 from curate.accounting.samples import CELL, PER_CELL, PER_REASON
 from curate.accounting.statistics import LENGTH_BINS, least
 from curate.caches.description import Description
-from mixtures.plan import Component, Plan, Segment
+from mixtures.plan import Plan
+from mixtures.plan_fields import Component, Segment
 from mixtures.sequences import Chunks
 from viewers.loading import ProductView, Report, StageView
 from viewers.tokens import CellView

@@ -285,7 +285,7 @@ def checks_of(
 def main(arguments: list[str] | None = None) -> int:
     """Print a table, the checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=sorted(BYTES), default="full", help="how much text (default: %(default)s)")
+    parser.add_argument("--size", choices=sorted(BYTES), default="small", help="how much text (default: %(default)s)")
     parser.add_argument("--tokenizer", choices=sorted(EOS), default="gpt2", help="default: %(default)s")
     parser.add_argument("--peers", action="store_true", help="datatrove's DocumentTokenizer, too")
     options = parser.parse_args(arguments)

@@ -207,7 +207,7 @@ def on_gpu() -> dict[str, float]:
 def main(arguments: list[str] | None = None) -> int:
     """Print rates, checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=sorted(SIZES), default="full", help="how much (default: %(default)s)")
+    parser.add_argument("--size", choices=sorted(SIZES), default="small", help="how much (default: %(default)s)")
     parser.add_argument("--only", choices=PARTS, action="append", help="this part, may be repeated (default: all)")
     parser.add_argument("--peers", action="store_true", help="nothing more: the bare loop is always measured")
     options = parser.parse_args(arguments)

@@ -222,7 +222,9 @@ def layouts(tokens: Tokens, folder: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Print a table, the checks and one line of JSON; return 1 if a check failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", choices=sorted(TOKENS), default="full", help="how many tokens (default: %(default)s)")
+    parser.add_argument(
+        "--size", choices=sorted(TOKENS), default="small", help="how many tokens (default: %(default)s)"
+    )
     parser.add_argument("--peers", action="store_true", help="readers of others, too")
     parser.add_argument("--layouts", action="store_true", help="only compare layouts")
     options = parser.parse_args(arguments)

@@ -8,7 +8,8 @@ from mixtures.fill_in_the_middle import FillInTheMiddle
 from mixtures.loader import Batch, Loader
 from mixtures.mixture import Mixture, Phase
 from mixtures.packing import Packing
-from mixtures.plan import Component, Plan, Segment, Validation
+from mixtures.plan import Plan
+from mixtures.plan_fields import Component, Segment, Validation
 from mixtures.quotas import AtMost
 from mixtures.sequences import Chunks, Packed
 from mixtures.weightings import Blend, ByTag, ByTokens, FromTable, Patched, UniMax

@@ -13,7 +13,8 @@ from typing import Any
 
 from mixtures.differences import differences
 from mixtures.errors import PlanError
-from mixtures.plan import Component, Plan, to_json
+from mixtures.plan import Plan
+from mixtures.plan_fields import Component, to_json
 
 _SETTINGS = ("seed", "batch", "sequences", "tokenizer", "vocabulary", "padding", "validation", "views")
 

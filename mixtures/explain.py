@@ -15,7 +15,8 @@ import numpy as np
 from mixtures.cache import Cache
 from mixtures.errors import PlanError, outside
 from mixtures.packing import Packing
-from mixtures.plan import Component, Plan
+from mixtures.plan import Plan
+from mixtures.plan_fields import Component
 from mixtures.row_documents import documents_of, row_sources
 from mixtures.sequences import Packed, Spans
 

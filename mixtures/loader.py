@@ -25,7 +25,8 @@ from mixtures.errors import PlanError, outside
 from mixtures.lookup import Draws
 from mixtures.packing import Packing
 from mixtures.packings import packings_of
-from mixtures.plan import Component, Plan
+from mixtures.plan import Plan
+from mixtures.plan_fields import Component
 from mixtures.row_documents import Documents, documents_of, rearranged
 from mixtures.rows import Cells, Mask, fill_row
 from mixtures.updates import cut_rows

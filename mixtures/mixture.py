@@ -29,7 +29,8 @@ from mixtures.fill_in_the_middle import FillInTheMiddle
 from mixtures.named import check_named
 from mixtures.packing import Packing
 from mixtures.packings import packings_of
-from mixtures.plan import Component, Plan, Segment, Validation
+from mixtures.plan import Plan
+from mixtures.plan_fields import Component, Segment, Validation
 from mixtures.quotas import RARE, AtMost, Rare, Request, draw_counts
 from mixtures.sequences import Chunks, Sequences
 from mixtures.weightings import Blend, Weighting, Weights, listed, mapped, shown, with_minimum

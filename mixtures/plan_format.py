@@ -17,7 +17,8 @@ from mixtures.schedule import LONGEST
 from mixtures.sequences import Chunks
 
 if TYPE_CHECKING:
-    from mixtures.plan import Component, Plan, Segment
+    from mixtures.plan import Plan
+    from mixtures.plan_fields import Component, Segment
 
 KIND: Final = "mixture plan"
 FORMAT: Final = Format(1, "load it with the version that compiled it, or compile the mixture again")

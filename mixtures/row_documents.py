@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from mixtures.cache import Cache
 from mixtures.fill_in_the_middle import view_key
-from mixtures.plan import Component, Plan
+from mixtures.plan import Plan
+from mixtures.plan_fields import Component
 
 Ints = npt.NDArray[np.int64]
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from curate.configuration import ConfigurationError
-from mixtures.plan import Plan, Segment
+from mixtures.plan import Plan
+from mixtures.plan_fields import Segment
 
 
 def scaled(plan: Plan, steps: int) -> Plan:

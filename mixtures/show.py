@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from mixtures.sequences import Chunks
 
 if TYPE_CHECKING:
-    from mixtures.plan import Plan, Segment
+    from mixtures.plan import Plan
+    from mixtures.plan_fields import Segment
 
 _ROWS: Final = 40
 """Components shown; of more, those drawn most often."""

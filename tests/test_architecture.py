@@ -89,6 +89,55 @@ def test_modules_do_not_import_heavy_libraries_at_the_top():
         assert not found, f"{path} imports {sorted(found)}: import it where it is used"
 
 
+class _Running(ast.NodeTransformer):
+    """Leaves out what only type checkers read."""
+
+    def visit_If(self, node):
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return node.orelse or None
+        return self.generic_visit(node)
+
+
+def arrows(sources):
+    """Return module → modules among `sources` (name → text) that it imports, at its top or in a function."""
+    found = {}
+    for name, text in sources.items():
+        names = set()
+        for node in ast.walk(_Running().visit(ast.parse(text))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                names |= (inner & sources.keys()) or {node.module}
+        found[name] = names & sources.keys() - {name}
+    return found
+
+
+def circle(arrows):
+    """Return the modules of a circle of imports and of what leads into one; nothing where there is none."""
+    left = dict(arrows)
+    while leaves := [name for name, imported in left.items() if not imported & left.keys()]:
+        for name in leaves:
+            del left[name]
+    return left
+
+
+def test_no_import_leads_in_a_circle_back_to_its_module():
+    paths = [*modules(), *sorted((ROOT / "benchmarks").rglob("*.py"))]
+    named = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    found = circle(arrows({name: path.read_text("utf-8") for name, path in named.items()}))
+    assert not found, f"imports lead in a circle among {sorted(found)}"
+
+
+def test_circle_is_found_in_functions_and_not_among_types():
+    typed = "if TYPE_CHECKING:\n    from a import c\n"
+    assert not circle(arrows({"a.b": typed, "a.c": "from a import b\nimport os\n"}))
+    assert circle(arrows({"a.b": "def f():\n    from a.c import x\n", "a.c": "from a import b\n"})).keys() == {
+        "a.b",
+        "a.c",
+    }
+
+
 def test_classes_inherit_at_most_one_deep():
     parents = {}
     for path in modules():

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mixtures.plan import Component, Plan, Segment
+from mixtures.plan import Plan
+from mixtures.plan_fields import Component, Segment
 from viewers.flows import Identity
 from viewers.visible import shortened
 

@@ -41,7 +41,8 @@ from transforms.substrings import RepeatedSpans, anchors, cut_spans, windows
 from transforms.text_columns import first_difference
 from transforms.user_function import EditText, KeepIf
 
-TEXT = "The first of two lines that a kernel is compiled on.\nThe second line: 2 and more words of it.\n"
+TEXT = "The first of two lines that a kernel is compiled on.\nThe second line: 2 and more words of it, cafe\u0301.\n"
+"""A decomposed letter: texts that are composed already need no kernel to compose them."""
 PAGE = b"<html><body><article><p>" + TEXT.encode() + b"</p></article></body></html>"
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.end_to_end import ARCHIVE, similar_pairs, size_of, write_inputs
+from benchmarks.end_to_end import similar_pairs
+from benchmarks.end_to_end_recipe import ARCHIVE, size_of, write_inputs
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,18 +17,20 @@ from curate.recipes.recipe import Outputs
 from curate.recipes.compiling import compile_stages
 from curate.running.warm import is_cold, warm
 from tests.curate.corpus import read_web, run_on, write_corpus
+from transforms.normalise import NormalizeText
 from transforms.pii import MaskPII
 
 def compiled():
     return {path for path in Path.home().rglob("*") if path.suffix in (".nbi", ".nbc")}
 
 folder = Path(sys.argv[1])
-pages = read_web(write_corpus(folder / "in")).apply(MaskPII(), name="web")
+pages = read_web(write_corpus(folder / "in")).apply(MaskPII(), NormalizeText(), name="web")
 outputs = Outputs(web=pages, lines=deduplicate_parts(pages, unit="line"), spans=deduplicate_spans(pages, words=20))
 assert is_cold()
 warm(compile_stages(outputs.products))
 assert not is_cold()
 before = compiled()
+assert any("_compose_all" in path.name for path in before), "texts that are not composed"
 run_on(outputs, folder / "store")
 print(len(before), sorted(path.name for path in compiled() - before))
 """

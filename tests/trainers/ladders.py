@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from mixtures.plan import Component, Plan, Segment
+from mixtures.plan import Plan
+from mixtures.plan_fields import Component, Segment
 from mixtures.sequences import Chunks
 from trainers.config import flat
 from trainers.evidence.forecast import Forecast

@@ -18,7 +18,7 @@ from curate.store import Store
 from mixtures import Mixture, Phase, Plan, explain
 from mixtures.explain import drawn
 from mixtures.packings import packings_of
-from mixtures.plan import Component, Segment
+from mixtures.plan_fields import Component, Segment
 from mixtures.schedule import Schedule
 from mixtures.sequences import Chunks, Packed
 from tests.viewers.browser import Browser, Opened
