@@ -11,6 +11,7 @@ from viewers.masking import unmasked_sources
 from viewers.numbers import counted, grouped, share
 from viewers.rights import rights_of
 from viewers.token_checks import check_tokens
+from viewers.trained import trained_by_licence
 from viewers.verdict import Check, Verdict, verdict_of
 from viewers.visible import shortened
 
@@ -117,21 +118,16 @@ def _sources(report: Report) -> Check:
 
 
 def _gaps(flows: Iterable[Flow]) -> Check:
-    gaps = 0
-    lost: dict[str, int] = {}
-    totals: dict[str, int] = {}
-    for flow in flows:
-        if flow.reading is not None:
-            gaps += flow.reading.count("gaps")
-            for place, amount in flow.reading.totals.items():
-                totals[place] = totals.get(place, 0) + amount
-                lost[place] = lost.get(place, 0) + flow.reading.amount("gaps", place)
+    read = [(flow.source, flow.reading) for flow in flows if flow.reading is not None]
+    gaps = sum(reading.count("gaps") for _, reading in read)
     amounts = [
-        f"{grouped(lost[place])} of {grouped(totals[place])} {place_name(place)}"
-        for place in sorted(totals)
-        if lost[place] or not gaps
+        f"{grouped(reading.amount('gaps', place))} of {grouped(total)} {place_name(place)} of {shortened(source, 60)}"
+        for source, reading in read
+        for place, total in sorted(reading.totals.items())
+        if reading.amount("gaps", place)
     ]
-    finding = f"{counted(gaps, 'gap')}: {', '.join(amounts)}"
+    told = ", ".join(amounts[:5]) + (f" and {grouped(len(amounts) - 5)} more" if len(amounts) > 5 else "")
+    finding = counted(gaps, "gap") + (f": {told}" if told else f" in files of {counted(len(read), 'source')}")
     return Check("no-gaps", "Could all files be read to their end?", verdict_of(gaps, Verdict.WARN), finding)
 
 
@@ -151,6 +147,9 @@ def _licences(report: Report) -> Check:
             documents += row.documents
             unknown += row.documents if row.is_unknown else 0
     finding = f"unknown for {grouped(unknown)} of {counted(documents, 'document')} ({share(unknown, documents)})"
+    if tokens := sum(one.read for one in trained_by_licence(report)):
+        nobody = sum(one.read for one in trained_by_licence(report) if one.is_unknown)
+        finding += f", and for {share(nobody, tokens)} of the tokens that training reads"
     question = "Is the licence of every document known?"
     return Check("licences-known", question, verdict_of(unknown, Verdict.WARN), finding)
 

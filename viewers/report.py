@@ -44,6 +44,7 @@ from viewers.panels.tokens import tokens
 from viewers.panels.topics import topics
 from viewers.panels.verdicts import verdicts
 from viewers.panels.who_loses import who_loses
+from viewers.panels.words import words
 from viewers.report_data import report_json
 from viewers.scripts import script
 from viewers.tables import MEANINGS, Mark, code, mark
@@ -73,6 +74,7 @@ PANELS: Final[tuple[Callable[[Report], Panel | None], ...]] = (
     steps,
     datasheet,
     lineage,
+    words,
 )
 """What the report shows, in the order of what decides trust; a panel is None where it has no subject."""
 

@@ -13,17 +13,21 @@ from viewers.table_data import GROUP, Facts, LeftOut, Table, Value, number_in, s
 
 
 class Mark(Enum):
-    """How far a number can be trusted: counted over everything, seen on samples, or estimated from a sketch."""
+    """How far a number can be trusted: where it was counted, seen, estimated or measured."""
 
     EXACT = "exact"
     SAMPLED = "sampled"
     SKETCHED = "sketched"
+    ESTIMATED = "estimated"
+    TESTED = "tested"
 
 
 MEANINGS: Final = {
     Mark.EXACT: "counted over every document",
     Mark.SAMPLED: "seen on the documents with the lowest digest of their text",
     Mark.SKETCHED: "estimated from a sketch, error stated",
+    Mark.ESTIMATED: "shared out in proportion, of counts that are exact",
+    Mark.TESTED: "measured on texts written for the test",
 }
 
 
@@ -44,7 +48,7 @@ class Group:
 
 def mark(kind: Mark) -> Markup:
     """Return the mark that stands beside a number or a caption."""
-    return element("span", kind.value, class_=f"mark {kind.value}")
+    return element("span", kind.value, class_=f"mark {kind.name.lower()}")
 
 
 def table(

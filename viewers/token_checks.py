@@ -49,7 +49,7 @@ def _benchmarks(report: Report) -> Check:
     finding += f"; no document of {', '.join(map(shortened, missed[:5]))} was checked" if missed else ""
     branches = any(not guard.is_whole for guard in guards_of(report))
     finding += "; in some branches of a Switch only" if branches else ""
-    question = "Were benchmarks looked for in every source, the widely used ones all?"
+    question = "Were benchmarks looked for in every source, and all that are widely used?"
     wrong = missed or branches or known < len(WIDELY_USED)
     return Check("benchmarks-checked", question, verdict_of(wrong, Verdict.WARN), finding)
 
@@ -121,6 +121,7 @@ def _shares(plan: Plan) -> Check:
     finding = f"{grouped(len(missed))} of {counted(len(shares), 'share')} off by more than a tenth of what was asked"
     missed.sort(key=lambda pair: Fraction(pair[1].drawn * pair[0].weights, pair[1].weight * max(pair[0].length, 1)))
     finding += f": {', '.join(_share(*pair) for pair in missed[:5])}" if missed else ""
+    finding += f" and {grouped(len(missed) - 5)} more" if len(missed) > 5 else ""
     question = "Is each component drawn as often as it was asked for?"
     return Check("shares-met", question, verdict_of(missed, Verdict.WARN), finding)
 

@@ -773,6 +773,10 @@ def findings(books: Books) -> dict[str, str]:
         "sources-reach-outputs": f"{reached} of {len(sources(books))} sources reach an output",
         "quarantine-empty": f"{quarantined} documents quarantined: no step could be applied to them",
     }
+    if read := licences_read(books, {}, ""):
+        nobody = sum(row[4] for row in read if row[1] == "unknown")
+        of_all = share(nobody, sum(row[4] for row in read)).replace("%", " %")
+        told["licences-known"] += f", and for {of_all} of the tokens that training reads"
     if cells:
         told["caches-complete"] = f"{sum(c['documents'] for c in cells.values())} documents in {len(cells)} caches"
     return {check: squeezed(finding) for check, finding in told.items()}

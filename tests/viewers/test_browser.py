@@ -65,6 +65,25 @@ def test_page_is_silent_asks_for_nothing_fits_and_is_accessible(
     assert opened.noise == []
 
 
+GROW = """still => new Promise(done => {
+  document.documentElement.style.overflowAnchor = 'none';
+  addEventListener('hashchange', () => requestAnimationFrame(() => {
+    if (!still) dispatchEvent(new Event('wheel'));
+    document.querySelector('#rights').style.paddingBottom = '4000px';
+    requestAnimationFrame(() => requestAnimationFrame(() => done(
+      document.querySelector('#hold-out').getBoundingClientRect().top)));
+  }), { once: true });
+  location.hash = '#hold-out';
+})"""
+
+
+def test_place_that_was_asked_for_stays_while_what_is_above_grows_unless_the_reader_moves(opened: Opened) -> None:
+    assert abs(opened.page.evaluate(GROW, True)) < 100
+    opened.page.evaluate("document.querySelector('#rights').style.paddingBottom = 0; location.hash = '#verdicts'")
+    opened.page.wait_for_timeout(100)
+    assert opened.page.evaluate(GROW, False) > 1000
+
+
 @pytest.mark.parametrize("names", [HOSTILE, LONG], ids=["hostile", "long"])
 def test_page_hostile_names_everywhere_are_text_fit_and_are_found(
     browser: Browser, tmp_path: Path, names: Sequence[str]

@@ -22,6 +22,7 @@ from viewers.panels.rights import BASES, SIGNALS
 from viewers.panels.samples import ORDER
 from viewers.report import render
 from viewers.scripts import script
+from viewers.tables import Mark
 from viewers.visible import HIDDEN, NAME_LENGTH, plain, shortened
 
 LARGEST = 2_000_000
@@ -232,7 +233,7 @@ def test_report_page_is_closed_to_scripts_and_requests(root: Node, page: Path) -
 
 def test_report_tables_and_anchors_are_accessible(root: Node) -> None:
     for table in root.all("table"):
-        assert table.one("caption").text.split()[-1] in ("exact", "sampled", "sketched")
+        assert table.one("caption").text.split()[-1] in {kind.value for kind in Mark}
         assert all(cell.attributes.get("scope") in ("col", "row", "rowgroup") for cell in table.all("th"))
     ids = [node.attributes["id"] for node in root.all() if "id" in node.attributes]
     assert len(ids) == len(set(ids))
@@ -338,6 +339,7 @@ def test_report_without_documents_is_a_page() -> None:
         "Hold-out",
         "Datasheet and known gaps",
         "Lineage",
+        "Words",
     ]
 
 

@@ -81,9 +81,9 @@ def test_tokens_result_makes_every_check_there_is(trained: Made, logged: Path) -
     assert tuple(check.id for check in check_report(found)) == IDS
 
 
-def test_tokens_page_has_all_panels_between_verdicts_and_lineage(root: Node) -> None:
+def test_tokens_page_has_all_panels_between_verdicts_and_words(root: Node) -> None:
     titles = [h.text for h in root.one("main").all("h2")]
-    assert (titles[0], titles[-1]) == ("Verdicts", "Lineage") and len(set(titles)) == len(titles)
+    assert (titles[0], titles[-1]) == ("Verdicts", "Words") and len(set(titles)) == len(titles)
     assert {"Duplicates", "Contamination", "Personal data", "Hold-out", "Tokens"} <= set(titles)
     assert {"Mixture over training", "Loss"} <= set(titles)
 
@@ -212,7 +212,7 @@ def test_tokens_contamination_equals_the_ledger(trained: Made, root: Node, cells
     assert counted == {key: dropped_by(dropped, key) for key in {(row["source"], row["reason"]) for row in dropped}}
     (benchmark,) = cells["Benchmarks looked for"][1:]
     (card,) = [step["card"]["protection"]["<b>ferry"] for step in dataset.manifest["operation"]["steps"]]
-    unprotectable = f"{card['short'] + card['plain']} ({card['joined']} only with their answer or choices)"
+    unprotectable = f"{card['short'] + card['plain']}; {card['joined']} more with answer or choices only"
     assert [benchmark[0], *benchmark[1:3], number(benchmark[3])] == ["<b>ferry", str(card["items"]), unprotectable, 2]
     assert card["items"] == 2
     panel = root.one("section", id="contamination")

@@ -71,18 +71,17 @@ def _one(one: Concentration) -> Iterator[Markup | None]:
         Bar(shortened(host.host, 60), (Segment(host.documents, "kept"),), share(host.documents, host.of))
         for host in top[: TOP // 2]
     ]
-    yield chart(f"Largest hosts of {name}, by documents", bars, ())
-    yield table(f"Largest hosts of {name}", _kind(one), _columns(one), [_row(host) for host in top])
-    rest = sum(host.documents for host in one.largest[:TOP])
-    of = top[0].of
     documents = one.stage.manifest["rows"]
     if one.is_exact and one.documents < documents:
         yield element(
             "p",
             f"Shares are of the {counted(one.documents, 'document')} with a host, {share(one.documents, documents)} of "
             f"all {grouped(documents)}; of all, {shortened(top[0].host, 60)} has {share(top[0].documents, documents)}.",
-            class_="note",
         )
+    yield chart(f"Largest hosts of {name}, by documents", bars, ())
+    yield table(f"Largest hosts of {name}", _kind(one), _columns(one), [_row(host) for host in top])
+    rest = sum(host.documents for host in one.largest[:TOP])
+    of = top[0].of
     if one.hosts > len(top) and one.is_exact:
         yield element("p", f"The table has {grouped(len(top))} of {counted(one.hosts, 'host')}.", class_="note")
     yield element(

@@ -57,11 +57,12 @@ def contamination(report: Report) -> Panel:
         stages = list({(guard.stage.name, guard.stage.key): guard.stage for guard in guards}.values())
         body = join(
             [
+                _unchecked(report, guards),
+                element("h3", "What was looked for, and found"),
                 *(_rule(guard) for guard in guards[:ROWS]),
                 _benchmarks(guards),
                 *(_found(stage, guards) for stage in stages[:ROWS]),
                 *(_items(stage, guards) for stage in stages[:ROWS]),
-                _unchecked(report, guards),
                 _samples(report, stages),
             ]
         )
@@ -109,7 +110,9 @@ def _benchmark(guard: Guard, benchmark: Any) -> list[Child]:
 
 
 def _unprotectable(checked: Mapping[str, int]) -> str:
-    return f"{grouped(checked['short'] + checked['plain'])} ({checked['joined']} only with their answer or choices)"
+    return (
+        f"{grouped(checked['short'] + checked['plain'])}; {grouped(checked['joined'])} more with answer or choices only"
+    )
 
 
 def _found(stage: StageView, guards: list[Guard]) -> Markup:
@@ -176,7 +179,7 @@ def _unchecked(report: Report, guards: list[Guard]) -> Markup:
 
 def _unprotected(guards: list[Guard]) -> str:
     known = [checked for guard in guards for checked in guard.protection.values()]
-    where = "transforms.unprotectable(benchmark) lists them from the benchmark’s file."
+    where = "The function unprotectable of the package’s transforms lists them from the benchmark’s file."
     if not known:
         return f"Items too short or too plain to be found: this result does not record how many there are. {where}"
     short, plain = (sum(checked[reason] for checked in known) for reason in ("short", "plain"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from curate.holdout.apply import HELD_OUT
 from viewers.bars import Bar, Segment, chart
 from viewers.budget import LONG_ROWS, ROWS, SOURCE_BYTES, fitting
 from viewers.flows import KINDS, Flow, Lost, Reading, Step, flows_of, place_name
@@ -226,7 +227,7 @@ def _step(step: Step) -> list[Child]:
 def _drops(source: str, flows: Sequence[Flow]) -> Markup | None:
     found = [(flow.documents_in, drop) for flow in flows for drop in flow.quarantined]
     found += [(step.documents_in, drop) for flow in flows for step in flow.steps for drop in step.drops]
-    found.sort(key=lambda pair: -pair[1].documents)
+    found.sort(key=lambda pair: (pair[1].reason == HELD_OUT, -pair[1].documents))
     if not found:
         return None
     rows = [
@@ -241,7 +242,10 @@ def _drops(source: str, flows: Sequence[Flow]) -> Markup | None:
     ]
     columns = ("Reason", "Transform", "Documents", "of its input", "Characters")
     built = table(f"Why documents of {shortened(source)} go", Mark.EXACT, columns, rows, frozenset({"Transform"}))
-    return join([built, left_out(len(found) - len(rows), "reasons")])
+    apart = f"“{HELD_OUT}” is not lost: these texts are kept apart, to validate on."
+    is_apart = any(drop.reason == HELD_OUT for _, drop in found[:LONG_ROWS])
+    note = element("p", apart, class_="note") if is_apart else None
+    return join([built, note, left_out(len(found) - len(rows), "reasons")])
 
 
 def _edits(source: str, flows: Sequence[Flow]) -> Markup | None:

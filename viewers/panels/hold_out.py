@@ -48,6 +48,7 @@ def describe(stage: StageView) -> str:
     limits = [f"{grouped(fields[unit])} {unit}" for unit in ("documents", "characters") if fields.get(unit)]
     of = f"of each {shortened(str(fields['per']))}" if fields.get("per") else "of all documents"
     method = fields.get("method")
+    unit = "documents" if fields.get("documents") else "characters"
     near = "Equal texts leave training"
     if method:
         threshold = decimal_text(Fraction(decimal_of(method["fields"]["threshold"])))
@@ -57,8 +58,8 @@ def describe(stage: StageView) -> str:
             f"{threshold} over word {ngram}-grams to one: found by comparison with every held-out text, not by chance"
         )
     return (
-        f"Held out are up to {' and '.join(limits) or 'a number of documents'} {of}, never more than half, chosen by a "
-        f"keyed digest of the text; a text that alone is longer than that is passed over. {near}."
+        f"Held out are up to {' and '.join(limits) or 'a number of documents'} {of}, never more than half of its "
+        f"{unit}, chosen by a keyed digest of the text; a text that alone is longer than that is passed over. {near}."
     )
 
 

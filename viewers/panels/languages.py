@@ -20,8 +20,8 @@ from viewers.tables import Mark, left_out, table
 from viewers.visible import shortened
 
 LEDE: Final = (
-    "Look for your language: how much of it is here, and which filter took how much. Few documents prove nothing; Who "
-    "loses tells where it is more than chance."
+    "Look for your language: how much of it is here, and which filter took how much; why, the funnel tells. "
+    "Few documents prove nothing; Who loses tells where it is more than chance."
 )
 
 
@@ -36,11 +36,12 @@ def languages(report: Report) -> Panel | None:
     if not held and not lost:
         return None
     rule = (
-        "Of documents whose language was told, by a Language step or by their source; others are in no row. What "
+        "Of documents whose language was told, by a Language step or by their source; others are in no row. A Language "
+        "step predicts: a text in a language that its model does not know stands under one that it resembles. What "
         "filters before that step took is not told by language. A language that no filter is named for lost nothing. "
         "“Switch” is a step that sends documents to filters of their own, by their language or another column."
     )
-    body = join([*(_held(name, stage) for name, stage in held), _losses(lost), element("p", rule, class_="note")])
+    body = join([element("p", rule, class_="note"), *(_held(name, stage) for name, stage in held), _losses(lost)])
     return Panel("languages", "Languages", LEDE, body)
 
 
@@ -71,15 +72,21 @@ def _held(name: str, stage: StageView) -> Markup:
         for code, counts in groups[:BARS]
     ]
     picture = chart(f"Largest languages of {shortened(name, 60)}, by characters", bars, ())
-    columns = ("Language", "Documents", "of these", "Characters", "of these")
+    columns = ("Language", "Documents", "of documents", "Characters", "of characters")
     built = table(f"Languages of {shortened(name)}", Mark.EXACT, columns, rows)
     untold = stage.manifest["rows"] - documents
     sentence = (
         f"{counted(len(groups), 'language')}, those with most characters first. No language was told for "
-        f"{grouped(untold)} of {counted(stage.manifest['rows'], 'document')}: these are in no row, and shares are of "
-        "the others."
+        f"{grouped(untold)} of {counted(stage.manifest['rows'], 'document')}, {_untold(stage, characters)} of all "
+        "characters: these are in no row, and shares are of the others."
     )
     return join([element("p", sentence), picture, built, left_out(len(groups) - len(rows), "languages")])
+
+
+def _untold(stage: StageView, characters: int) -> str:
+    sources: Mapping[str, Any] = stage.statistics["groups"]["source"]
+    whole = sum(counts["characters"] for counts in sources.values())
+    return share(whole - characters, whole)
 
 
 def _lost(report: Report) -> Iterator[tuple[str, str, int, int]]:

@@ -99,7 +99,12 @@ def when(seconds: int) -> str:
 
 
 def _about(report: Report, run: RunView) -> str:
-    parts = [f"Training is the loss on each batch before its update, {counted(len(run.train), 'step')}."]
+    parts = [
+        "At the right of each title stands the last loss. Training is the loss on each batch before its update, "
+        f"{counted(len(run.train), 'step')}."
+    ]
+    if report.plan is not None and trains_on(report.plan, run) and len(run.train) < report.plan.steps:
+        parts.append(f"The plan has {counted(report.plan.steps, 'step')}: this run is at most a part of it.")
     if not run.validation:
         parts.append("The log has no loss on held-out text.")
     elif trains_on(report.plan, run) and (missing := _not_measured(report, run)):

@@ -16,6 +16,7 @@ from viewers.numbers import counted, fixed, grouped, rounded, share
 from viewers.panels.panel import Panel
 from viewers.panels.read_values import read_parts
 from viewers.provenance import ProvenanceView
+from viewers.settings import decimal_of
 from viewers.shares import PhaseShares, Share, is_met, phases_of, plan_identities
 from viewers.tables import Group, Mark, code, facts, left_out, mark, table
 from viewers.visible import shortened
@@ -36,7 +37,8 @@ def mixture(report: Report) -> Panel | None:
             _table(plan, phases[:ROWS], order[:LONG_ROWS]),
             element(
                 "p",
-                "Epochs are how often a component is read; above 1 it is repeated: 1.50 is once, and half of it again.",
+                "Asked and drawn are shares of sequences. Epochs are how often a component is read; above 1 it is "
+                "repeated: 1.50 is once, and half of it again.",
                 class_="note",
             ),
             left_out(max(len(order) - LONG_ROWS, 0), "components"),
@@ -55,10 +57,12 @@ def mixture(report: Report) -> Panel | None:
 
 
 def _opening(plan: Plan) -> Markup:
+    filled = plan.steps * plan.batch * plan.sequences.length - sum(plan.tokens_read().values())
     sentence = (
         f"{counted(plan.steps, 'step')} of {counted(plan.batch, 'sequence')} of {grouped(plan.sequences.length)} "
         f"tokens: {grouped(sum(plan.tokens_read().values()))} tokens read from "
         f"{counted(len(plan.components), 'component')} in {counted(len(plan.segments), 'phase')}. "
+        + (f"{grouped(filled)} places of these sequences are padding. " if filled else "")
     )
     return element("p", sentence, mark(Mark.EXACT), class_="opening")
 
@@ -79,7 +83,7 @@ def _picture(phases: Sequence[PhaseShares], order: Sequence[str]) -> Markup:
     named = [f"{shortened(p.name, 40)}: steps {grouped(p.first)} to {grouped(p.stop - 1)}" for p in phases]
     keys = [element("span", element("span", class_=f"key {tone}"), text) for tone, text in LEGEND]
     caption = element("figcaption", "Share of each component by step", element("span", *keys, class_="legend"))
-    scale = f"The height of a strip is a share of {share(*most)}; at the right the shares drawn, phase by phase. "
+    scale = f"All strips have one scale, {share(*most)} at the top; at the right the shares drawn, phase by phase. "
     note = element("p", scale, "Phases, left to right: ", "; ".join(named), ".", class_="note")
     return element("figure", caption, element("ul", *items), note, class_="bars strips")
 
@@ -120,26 +124,35 @@ def _why(plan: Plan, phases: Sequence[PhaseShares], made: ProvenanceView | None)
     missed = list(dict.fromkeys(s.component.name for p in phases for s in p.shares if s.weight and not is_met(p, s)))
     if not missed:
         return None
-    drawn = plan.draws()
-    held = max((part for part in plan.components if part.sequences), key=lambda p: Fraction(drawn[p.name], p.sequences))
     sentence = (
         f"Asked and drawn differ by more than a tenth for {', '.join(map(shortened, missed[:NAMED]))}"
-        f"{' and others' if len(missed) > NAMED else ''}. A cap on repeats holds a component that would be read more "
-        "often; what it leaves free goes to the others, by their weights, or the plan stops (then=). Most often read "
-        f"here: {shortened(held.name)}, {_epochs(drawn[held.name], held.sequences)} times. {_cap(made)}"
+        f"{' and others' if len(missed) > NAMED else ''}. A cap on repeats, over all phases together, holds a "
+        "component that would be read more often; what it leaves free goes to the others, by their weights, or the "
+        f"plan stops (then=). {_cap(plan, made)}"
     )
     return element("p", sentence)
 
 
-def _cap(made: ProvenanceView | None) -> str:
+def _cap(plan: Plan, made: ProvenanceView | None) -> str:
+    """Return the cap of the recipe and which components it holds, or which is read most where that is not known."""
+    drawn = plan.draws()
+    read = {p.name: Fraction(drawn[p.name], p.sequences) for p in plan.components if p.sequences}
     if made is None or made.told["mixture"] is None:
-        return "The cap that the recipe asks for is not recorded."
+        most = max(read, key=lambda name: read[name])
+        return f"Its size is not recorded; most often read is {shortened(most)}, {_times(read[most])}."
     repeats = made.told["mixture"]["repeats"]
     if repeats is None:
         return "The recipe asks for no cap."
     epochs, then = (repeats["fields"][name] for name in ("epochs", "then"))
-    number = next(iter(epochs.values())) if isinstance(epochs, dict) else epochs
-    return f"The recipe’s cap: AtMost({number}, then={then!r})."
+    cap = decimal_of(epochs)
+    held = [p.name for p in plan.components if p.sequences and drawn[p.name] >= int(Fraction(cap) * p.sequences)]
+    names = ", ".join(f"{shortened(name)} ({_times(read[name])})" for name in held[:NAMED])
+    names += " and others" if len(held) > NAMED else ""
+    return f"The recipe’s cap: AtMost({cap}, then={then!r}). It holds {names or 'no component'}."
+
+
+def _times(epochs: Fraction) -> str:
+    return f"{fixed(rounded(epochs.numerator, epochs.denominator, 2), 2)} times"
 
 
 NAMED: Final = 8

@@ -24,8 +24,8 @@ def personal(report: Report) -> Panel:
     """Return the panel."""
     maskings = list(maskings_of(report))
     lede = (
-        "Read the recall, in the last table, before the counts: what is not found is not counted, and a kind without a "
-        "mask is not looked for at all."
+        "Read the recall before the counts: what is not found is not counted, and a kind without a mask is not looked "
+        "for at all."
     )
     if not maskings:
         body = element(
@@ -35,10 +35,10 @@ def personal(report: Report) -> Panel:
         stages = list({masking.stage.key: masking.stage for masking in maskings}.values())
         body = join(
             [
+                _precision(),
                 _picture(stages, maskings),
                 *(_masked(stage, [m for m in maskings if m.stage.key == stage.key]) for stage in stages[:ROWS]),
                 _unmasked(report),
-                _precision(),
             ]
         )
     return Panel("personal-data", "Personal data", lede, body)
@@ -113,7 +113,7 @@ def _precision() -> Markup:
         "is lower."
     )
     return join(
-        [element("p", sentence), table("Personal data: how well each kind is found", Mark.SAMPLED, columns, rows)]
+        [element("p", sentence), table("Personal data: how well each kind is found", Mark.TESTED, columns, rows)]
     )
 
 

@@ -64,7 +64,7 @@ def _of_column(plan: Plan, column: str, found: Sequence[ReadValue]) -> Iterator[
     head = named.capitalize() if column in PARTS else named
     columns = [head, "Documents", "Tokens", "Tokens read", "of all", "Times", *heads]
     lines = [_row(one, column, phases, whole) for one in rows]
-    kind = Mark.EXACT if all(all(one.exact) for one in rows) else Mark.SKETCHED
+    kind = Mark.EXACT if all(all(one.exact) for one in rows) else Mark.ESTIMATED
     if len(rows) > 1:
         yield chart(f"Tokens that training reads, by {named}", bars, ())
     without = sum(one.read for one in rows if one.name[0] == NONE)

@@ -80,10 +80,10 @@ def _trained(report: Report) -> list[Markup | None]:
     ]
     parts.append(f"; known: {known}. " if known else ". ")
     is_exact = all(one.is_exact for one in found)
-    sign = mark(Mark.EXACT if is_exact else Mark.SKETCHED)
+    sign = mark(Mark.EXACT if is_exact else Mark.ESTIMATED)
     rows = [_row(one, whole) for one in found[:ROWS]]
     columns = ("Source", "Licence", "Who says so", "Tokens to train on", "Tokens read", "of all that is read")
-    kind = Mark.EXACT if is_exact else Mark.SKETCHED
+    kind = Mark.EXACT if is_exact else Mark.ESTIMATED
     built = table("Licences of what training reads", kind, columns, rows, frozenset({"Licence", "Who says so"}))
     omitted = left_out(len(found) - len(rows), "rows")
     shared = "≈: a cache of several licences; its tokens are shared among them by characters."
@@ -211,4 +211,8 @@ def _optouts(name: str, optouts: tuple[OptOut, ...]) -> Markup | None:
     built = table(
         f"Opt-out signals of {shortened(name)}: answers and documents", Mark.EXACT, columns, rows, frozenset(columns)
     )
-    return join([built, left_out(len(answers) - len(rows), "sources")])
+    note = (
+        "“no”: somebody looked, and nothing was reserved; “yes”: something was; “not checked”: nobody looked. These "
+        "are the documents that stayed, so what was not checked, or reserved, stayed as well."
+    )
+    return join([built, element("p", note, class_="note"), left_out(len(answers) - len(rows), "sources")])

@@ -62,9 +62,9 @@ def samples(report: Report) -> Panel:
     rule = (
         f"Of each stage, transform and reason the up to {PER_REASON} documents with the lowest digest of their text; "
         f"{grouped(shown)} of {counted(total, 'text')} fit into {grouped(SAMPLE_BYTES // 1000)} kB. E-mail and IP "
-        "addresses are masked, long texts shortened. Where only white space changed, · stands for a space, → for a "
-        "tab, ↵ for a line break; an edit that masks addresses is shown "
-        "as it left the text. "
+        "addresses are masked for this page, other personal data where the recipe does; long texts are shortened. "
+        "Where only white space changed, · stands for a space, → for a tab, ↵ for a line break; an edit that masks "
+        "addresses is shown as it left the text. "
     )
     if asked:
         rule += (

@@ -128,4 +128,4 @@ def _note(rate: Rate | None) -> Markup | None:
     sentence = (
         "Tokens: characters times tokens per character of the caches of the source, for what goes is never tokenized "
     )
-    return element("p", sentence, mark(Mark.SKETCHED), class_="note")
+    return element("p", sentence, mark(Mark.ESTIMATED), class_="note")

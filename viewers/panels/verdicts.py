@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from viewers.budget import ROWS
@@ -16,16 +17,39 @@ from viewers.tables import Mark, code, facts, left_out, mark, table
 from viewers.verdict import Check, Verdict
 from viewers.visible import shortened
 
+PANELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "funnel": (
+        "documents-conserved",
+        "characters-conserved",
+        "bytes-conserved",
+        "stages-joined",
+        "outputs-filled",
+        "sources-reach-outputs",
+        "no-gaps",
+        "quarantine-empty",
+    ),
+    "lineage": ("manifests-agree",),
+    "rights": ("licences-known", "optout-checked"),
+    "personal-data": ("personal-data-masked",),
+    "duplicates": ("deduplicated", "pairs-compared"),
+    "contamination": ("benchmarks-checked",),
+    "tokens": ("caches-complete",),
+    "hold-out": ("validation-apart", "sources-held-out"),
+    "mixture": ("plan-adds-up", "plan-fits-caches", "epochs-few", "shares-met"),
+    "loss": ("runs-of-this-plan",),
+}
+"""Panel → checks whose numbers it shows: where one of these is made, the panel is there."""
+
 SIGNS: Final = {Verdict.PASS: "✓", Verdict.WARN: "!", Verdict.FAIL: "✕"}
 
 
 def verdicts(report: Report) -> Panel:
     """Return the panel."""
     checks = check_report(report)
-    body = join([opening(report), _outputs(report), _digests(report), _checks(checks)])
+    body = join([opening(report), _checks(checks), _outputs(report), _digests(report)])
     lede = (
         "Start here: which checks fail or warn. A failed one means that this result must not be used; a warning is "
-        "something to know, and may be intended."
+        "something to know, and may be intended. Each question leads to the panel with its numbers."
     )
     return Panel("verdicts", "Verdicts", lede, body)
 
@@ -100,6 +124,11 @@ def _digests(report: Report) -> Markup:
     return element("div", element("h3", "Digests"), note, facts(pairs), class_="digests")
 
 
+def _question(check: Check) -> Child:
+    panel = next((panel for panel, checks in PANELS.items() if check.id in checks), None)
+    return element("a", check.question, href=f"#{panel}") if panel else check.question
+
+
 def _checks(checks: list[Check]) -> Markup:
     order = {Verdict.FAIL: 0, Verdict.WARN: 1, Verdict.PASS: 2}
     numbers = {verdict: sum(check.verdict is verdict for check in checks) for verdict in Verdict}
@@ -110,7 +139,7 @@ def _checks(checks: list[Check]) -> Markup:
     rows: list[list[Child]] = [
         [
             element("span", SIGNS[check.verdict], " ", check.verdict.value, class_=f"verdict {check.verdict.value}"),
-            join([check.question, element("br"), element("code", check.id, id=f"check-{check.id}")]),
+            join([_question(check), element("br"), element("code", check.id, id=f"check-{check.id}")]),
             shortened(check.finding, 400),
         ]
         for check in sorted(checks, key=lambda check: order[check.verdict])

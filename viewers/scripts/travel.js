@@ -40,6 +40,24 @@ function arrive() {
   const place = byId(name);
   if (place) open(place);
   if (place?.tagName === 'TR' || place?.closest('details')) place.scrollIntoView();
+  aim = { place, until: performance.now() + SETTLING };
+  settle();
+}
+
+// A place stays where it is while what lies above it gets its height, unless the reader moves meanwhile.
+const SETTLING = 1500;
+let aim = {};
+function settle() {
+  const { place, until, top } = aim;
+  if (!place) return;
+  if (place.getBoundingClientRect().top !== top) {
+    place.scrollIntoView();
+    aim.top = place.getBoundingClientRect().top;
+  }
+  if (performance.now() < until) requestAnimationFrame(settle);
+}
+for (const kind of ['wheel', 'touchmove', 'pointerdown', 'keydown']) {
+  addEventListener(kind, () => { aim = {}; }, { capture: true, passive: true });
 }
 
 addEventListener('hashchange', arrive);
