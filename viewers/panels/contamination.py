@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from curate.accounting.samples import PER_REASON
 from transforms.contamination_findings import VERDICTS
 from transforms.exact_numbers import decimal_text, exact
+from viewers.bars import Bar, Segment, chart
 from viewers.budget import DUPLICATE_BYTES, ROWS, fitting
 from viewers.contamination import (
     WIDELY_USED,
@@ -92,7 +93,21 @@ def _benchmarks(guards: list[Guard]) -> Markup:
     columns = ("Benchmark", "Items", "Items too short or plain to find", "Documents", "Fields", "File")
     words = frozenset({"Items", "Items too short or plain to find", "Fields", "File"})
     built = table("Benchmarks looked for", Mark.EXACT, columns, rows, words)
-    return join([built, left_out(len(given) - len(rows), "benchmarks")])
+    return join([_picture(given[:ROWS]), built, left_out(len(given) - len(rows), "benchmarks")])
+
+
+def _picture(given: Sequence[tuple[Guard, Any]]) -> Markup | None:
+    """Return how many items of each benchmark can be found, where that is recorded."""
+    bars = []
+    for guard, benchmark in given:
+        if (checked := guard.protection.get(benchmark["name"])) is not None:
+            lost = checked["short"] + checked["plain"]
+            alone = checked["items"] - lost - checked["joined"]
+            parts = ((alone, "kept"), (checked["joined"], "equal"), (lost, "dropped"))
+            told = f"{grouped(checked['items'] - lost)} of {grouped(checked['items'])}"
+            bars.append(Bar(shortened(benchmark["name"], 60), [Segment(n, tone) for n, tone in parts], told))
+    legend = (("kept", "by themselves"), ("equal", "with answer or choices only"), ("dropped", "not at all"))
+    return chart("Items that can be found, by benchmark", bars, legend) if bars else None
 
 
 def _benchmark(guard: Guard, benchmark: Any) -> list[Child]:

@@ -108,7 +108,7 @@ def _about(report: Report, run: RunView) -> str:
     if not run.validation:
         parts.append("The log has no loss on held-out text.")
     elif trains_on(report.plan, run) and (missing := _not_measured(report, run)):
-        parts.append(f"Trained on, but without a loss on held-out text: {', '.join(missing)}.")
+        parts.append(f"Trained on, but without a loss on held-out text (see Hold-out): {', '.join(missing)}.")
     if run.repeated:
         parts.append(f"{counted(run.repeated, 'step')} trained again after a stop, {grouped(run.disagreed)} otherwise.")
     if run.skipped:
