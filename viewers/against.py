@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from curate.digests import short
 from curate.store import json_line, self_digested
 from viewers.finder import finder, said
 from viewers.frame import document
@@ -55,7 +56,7 @@ def compare(here: Data, there: Data) -> tuple[bytes, bytes]:
         "panels": [{"id": panel.anchor, "title": plain(panel.title), **json_of(panel.body.data)} for panel in panels],
     }
     page = document(
-        f"{shortened(here['name'])} against {shortened(there['name'])}",
+        " against ".join(_names(here, there)),
         element("a", "Skip to the differences", href="#report", class_="skip"),
         _header(here, there),
         element("div", _contents(panels), element("main", *(p.markup() for p in panels), id="report"), class_="page"),
@@ -70,12 +71,19 @@ def _about(data: Data) -> dict[str, Any]:
     return {name: plain(shortened(data[name])) for name in ("name", "content", "manifest")}
 
 
+def _names(here: Data, there: Data) -> tuple[str, str]:
+    """Return what both are called: names, with the beginning of their digests where these are the same."""
+    one, other = ((shortened(data["name"]), shortened(short(data["content"]))) for data in (here, there))
+    return (one[0], other[0]) if one[0] != other[0] else (" ".join(one), " ".join(other))
+
+
 def _header(here: Data, there: Data) -> Markup:
+    name, other = _names(here, there)
     return element(
         "header",
         element("p", "Composition report: differences", class_="kicker"),
-        element("h1", shortened(here["name"])),
-        element("p", "against ", element("em", shortened(there["name"])), class_="subtitle"),
+        element("h1", name),
+        element("p", "against ", element("em", other), class_="subtitle"),
         element("p", "Here: ", code(shortened(here["content"])), class_="digest"),
         element("p", "There: ", code(shortened(there["content"])), class_="digest"),
     )
