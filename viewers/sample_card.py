@@ -25,6 +25,9 @@ OPEN: Final = 280
 """Code points of a text that are shown unfolded, and lines."""
 OPEN_LINES: Final = 8
 
+WORD: Final = 30
+"""Code points of a word that is not cut through."""
+
 CRUMB: Final = 40
 """A rest of so many code points is not folded."""
 
@@ -163,13 +166,15 @@ def folded(pieces: Iterable[Piece], changed: str = "mark") -> Markup:
 
 
 def _opening(text: str) -> int:
-    """Return how many code points are shown unfolded: `OPEN`, `OPEN_LINES` lines, or all when little more follows."""
+    """Return how many code points are shown: `OPEN` in whole words, `OPEN_LINES` lines, or all where little follows."""
     place = -1
     for _ in range(OPEN_LINES):
         place = text.find("\n", place + 1)
         if place < 0:
             break
     limit = min(OPEN, place) if place >= 0 else OPEN
+    if not text[limit : limit + 1].isspace() and (space := text.rfind(" ", limit - WORD, limit)) > 0:
+        limit = space
     return len(text) if len(text) - limit <= CRUMB and text.count("\n", limit) <= 1 else limit
 
 
