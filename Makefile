@@ -34,6 +34,7 @@ demo: setup
 	$(VENV)/bin/curate run examples/demo.py --store $(STORE) --runner $(RUNNER) --set data=$(DATA)
 	$(VENV)/bin/curate verify $(STORE)
 	$(VENV)/bin/curate train $(STORE) --run $(RUN) --steps $(STEPS)
+	$(VENV)/bin/curate dedup-curve --store $(STORE) >/dev/null
 	@$(VENV)/bin/curate report $(STORE) --run $(RUN)
 
 # A test that fails is tried once more, and named in the summary if it then passes: it waits for a machine or a neighbour

@@ -51,8 +51,9 @@ REPORT_FILES: Final = (
     "against.html",
     "against.json",
     "ablation.json",
+    "recall.json",
 )
-"""What `curate report` and `curate ablate` write into a store: made from what is verified, and again at any time."""
+"""What report, ablate and dedup-curve write into a store: made from what is verified, and again at any time."""
 
 POINTS: Final = ("spooled", "linked", "published")
 """Moments of publishing a file at which a test may stop the process: before its link or PUT, after it, at the end."""

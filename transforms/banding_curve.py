@@ -2,7 +2,8 @@
 
 Two texts of Jaccard similarity s agree in all rows of a band with probability s^rows, so in any of the bands with
 1 - (1 - s^rows)^bands (Broder 1997; Leskovec, Rajaraman, Ullman, *Mining of Massive Datasets*, §3.4). `measured_points`
-holds this against documents: it compares all pairs exactly and looks which of them share a band.
+holds this against documents: it compares all pairs exactly and looks which of them share a band. `paired_points` does
+so for pairs that are given, as `transforms.banding_sample` draws them from a corpus of any size.
 
 Invariants: points depend on the texts and the method, not on their order. Buckets that are too large to be compared
 (`MinHash.cap`) are not looked at: the curve speaks of the banding alone.
@@ -11,6 +12,7 @@ Cost: all pairs, some .2 µs each: 3,000 texts take two seconds. Memory: the shi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -57,11 +59,37 @@ def measured_points(
     Raises:
         ValueError: `least` or `width` is not above 0 and at most 1.
     """
+    return _points(text, _blocks(len(text)), method, least, width)
+
+
+def paired_points(
+    one: pa.LargeStringArray,
+    other: pa.LargeStringArray,
+    method: MinHash,
+    least: Fraction = Fraction(1, 5),
+    width: Fraction = Fraction(1, 20),
+) -> list[Point]:
+    """Return a point for each bucket of the pairs one[i], other[i], as `measured_points` does for all pairs.
+
+    Raises:
+        ValueError: `least` or `width` is not above 0 and at most 1.
+    """
+    index = np.arange(len(one))
+    return _points(pa.concat_arrays([one, other]), [(index, index + len(one))], method, least, width)
+
+
+def _points(
+    text: pa.LargeStringArray,
+    pairs: Iterable[tuple[Indices, Indices]],
+    method: MinHash,
+    least: Fraction,
+    width: Fraction,
+) -> list[Point]:
     if not 0 < least <= 1 or not 0 < width <= 1:
         raise ValueError(f"least and width are above 0 and at most 1: got {least} and {width}")
     sets, keys = sets_of(text, method), band_keys(text, method)
     found: list[tuple[Indices, Indices, Indices]] = []
-    for a, b in _blocks(len(text)):
+    for a, b in pairs:
         near = edges(sets, a, b, least)
         agree = (keys[a[near.pair]] == keys[b[near.pair]]).any(axis=1)
         found.append((near.shared, near.whole, agree.astype(np.int64)))

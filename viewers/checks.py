@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from curate.accounting.quarantine import PREFIX
+from curate.recall import Recall
 from viewers.flows import Flow, Identity, all_flows, held_out, place_name
 from viewers.loading import Report, StageView
 from viewers.masking import unmasked_sources
@@ -188,3 +190,21 @@ def _duplicates(report: Report) -> Iterator[Check]:
     finding = f"{counted(compared, 'pair')} compared, {grouped(given_up)} given up"
     question = "Was every pair that shares a bucket compared?"
     yield Check("pairs-compared", question, verdict_of(given_up, Verdict.WARN), finding)
+    if report.recall is not None:
+        yield _recall(report.recall)
+
+
+LUCK: Final = 1 / 30_000
+"""So improbable is 4 standard errors below the mean of a normal distribution."""
+
+
+def _recall(recall: Recall) -> Check:
+    points = [(stage, point) for stage in recall.stages for point in stage.points]
+    short = [(stage, point) for stage, point in points if point.luck < LUCK]
+    finding = f"{counted(sum(p.pairs for _, p in points), 'pair')} measured, {grouped(len(short))} rows fall short"
+    if short:
+        stage, point = short[0]
+        finding += f"; the first: {grouped(point.proposed)} of {grouped(point.pairs)} of similarity {point.low} to "
+        finding += f"{point.high} in {shortened(stage.name, 60)}"
+    question = "Are as many similar pairs compared as the bands promise?"
+    return Check("recall-measured", question, verdict_of(short), finding)

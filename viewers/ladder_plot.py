@@ -48,14 +48,14 @@ def ladder_plot(forecast: Forecast, measured: float | None = None) -> Markup:
         element("path", d=f"M{x} {top}V{bottom}", class_="range"),
     ]
     for rung in forecast.rungs:
-        shapes += [_dot(*place(rung.flop, loss), "dot out") for loss in rung.losses]
+        shapes += [dot(*place(rung.flop, loss), "dot out") for loss in rung.losses]
     target = place(forecast.flop, forecast.loss.median)
-    shapes += [_dot(*target, "dot out"), _dot(*target, "dot hollow")]
+    shapes += [dot(*target, "dot out"), dot(*target, "dot hollow")]
     if measured is not None:
-        shapes.append(_dot(*place(forecast.flop, measured), "dot seen"))
+        shapes.append(dot(*place(forecast.flop, measured), "dot seen"))
     left, right = f"{min(flops):.2g} FLOP", f"{forecast.flop:.2g} FLOP"
     legend = "dots: rungs, hollow: forecast with its band" + (", dark: what came" if measured is not None else "")
-    return _figure("Loss by compute", legend, (f"{high:.3f}", f"{low:.3f}"), (left, right), shapes)
+    return figure("Loss by compute", legend, (f"{high:.3f}", f"{low:.3f}"), (left, right), shapes)
 
 
 def progress_plot(forecast: Forecast, points: Sequence[Point]) -> Markup | None:
@@ -80,7 +80,7 @@ def progress_plot(forecast: Forecast, points: Sequence[Point]) -> Markup | None:
     if means:
         shapes.append(element("path", d=f"M{'L'.join(place(*mean) for mean in means)}h0", class_="line"))
     legend = "area: forecast, line: the run, each 5 %"
-    return _figure("While it trains", legend, (f"{high:.3f}", f"{low:.3f}"), ("start", "100 %"), shapes)
+    return figure("While it trains", legend, (f"{high:.3f}", f"{low:.3f}"), ("start", "100 %"), shapes)
 
 
 def said_band(band: Band) -> str:
@@ -88,11 +88,13 @@ def said_band(band: Band) -> str:
     return f"{band.low:.4f} to {band.high:.4f}"
 
 
-def _dot(x: int, y: int, name: str) -> Markup:
+def dot(x: int, y: int, name: str) -> Markup:
+    """Return a dot at a place, in the style `name`."""
     return element("path", d=f"M{x} {y}h0", class_=name)
 
 
-def _figure(title: str, legend: str, heights: tuple[str, str], widths: tuple[str, str], shapes: list[Markup]) -> Markup:
+def figure(title: str, legend: str, heights: tuple[str, str], widths: tuple[str, str], shapes: list[Markup]) -> Markup:
+    """Return `shapes` under a title, with the ends of both axes in words: top and bottom, left and right."""
     drawn = element(
         "svg",
         *shapes,

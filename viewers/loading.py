@@ -16,6 +16,7 @@ from curate.ablations import Ablation, read_ablation
 from curate.datasets import Dataset
 from curate.digests import short
 from curate.products import Caches, ModelFiles, TokenizerFile, open_product
+from curate.recall import Recall, read_recall
 from curate.receipts import read_manifest
 from curate.recipes.datasheet import Datasheet
 from curate.run import Result, open_result
@@ -151,6 +152,7 @@ class Report:
     datasheet: Datasheet = field(default_factory=Datasheet)
     ablation: Ablation | None = None
     provenance: ProvenanceView | None = None
+    recall: Recall | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -211,6 +213,7 @@ def load_report(store: Store, folder: str, runs: Sequence[Path] = ()) -> Report:
         Datasheet.from_json(manifest.get("datasheet", {})),
         read_ablation(store, manifest["key"]),
         load_provenance(store, folder, manifest),
+        read_recall(store, manifest["key"]),
     )
 
 

@@ -24,7 +24,7 @@ class Mark(Enum):
 
 MEANINGS: Final = {
     Mark.EXACT: "counted over every document",
-    Mark.SAMPLED: "seen on the documents with the lowest digest of their text",
+    Mark.SAMPLED: "seen on some documents, drawn by digests",
     Mark.SKETCHED: "estimated from a sketch, error stated",
     Mark.ESTIMATED: "shared out in proportion, of counts that are exact",
     Mark.TESTED: "measured on texts written for the test",

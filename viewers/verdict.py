@@ -24,6 +24,7 @@ IDS: Final = (
     "personal-data-masked",
     "deduplicated",
     "pairs-compared",
+    "recall-measured",
     "benchmarks-checked",
     "caches-complete",
     "validation-apart",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from curate.commands.curve_plot import curve_svg
 from curate.commands.results import last_result
+from curate.commands.store_options import STORE_HELP, add_store_options, store_of
 from curate.configuration import ConfigurationError
 from curate.store import Store
 
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
 
 SIMILARITIES: Final = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 DOCUMENTS: Final = 3000
+PAIRS: Final = 2000
+THRESHOLD: Final = "0.8"
 
 
 def add_curve(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `dedup-curve`."""
     command.set_defaults(command=show_curve)
-    command.add_argument("--threshold", default="0.8", metavar="T", help="similarity of duplicates (default: 0.8)")
+    command.add_argument("--threshold", default=THRESHOLD, metavar="T", help="similarity of duplicates (default: 0.8)")
     command.add_argument("--bands", type=int, metavar="B", help="bands of hash functions")
     command.add_argument("--rows", type=int, metavar="R", help="hash functions in each")
     command.add_argument("--recall", type=float, metavar="P", help="instead: find pairs at T with this probability")
@@ -41,6 +44,9 @@ def add_curve(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--documents", type=int, default=DOCUMENTS, metavar="N", help=f"first N of PATH (default: {DOCUMENTS:,})"
     )
+    command.add_argument("--store", metavar="STORE", help=f"instead: measure what its last result did ({STORE_HELP})")
+    command.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"of --store (default: {PAIRS:,})")
+    add_store_options(command)
     command.add_argument("--svg", type=Path, metavar="FILE", help="write the plot there")
 
 
@@ -49,6 +55,8 @@ def show_curve(options: argparse.Namespace) -> int:
     from transforms.banding_curve import measured_points
     from transforms.minhash import MinHash
 
+    if options.store is not None:
+        return _measure_store(options)
     method = _method(options)
     methods = {"chosen": method, "default": MinHash(), "FineWeb": MinHash.fineweb(), "OLMo 3": MinHash.olmo()}
     points: Sequence[Point] = ()
@@ -61,6 +69,35 @@ def show_curve(options: argparse.Namespace) -> int:
         print(f"wrote {options.svg}", file=sys.stderr)
     for line in curve_lines(methods, points):
         print(line)
+    return 0
+
+
+def _measure_store(options: argparse.Namespace) -> int:
+    """Measure the stages of the last result of a store, print and keep what was found; return 0."""
+    from curate.deduplication.recall import measured_stages
+    from curate.recall import FILE, Recall, write_recall
+    from curate.receipts import read_manifest
+    from curate.run import open_result
+
+    given = [name for name in ("bands", "rows", "recall", "measured", "svg") if getattr(options, name) is not None]
+    if given or options.threshold != THRESHOLD:
+        name = given[0] if given else "threshold"
+        raise ConfigurationError(f"--store measures what its stages are set to: leave --{name} out")
+    if options.pairs < 1:
+        raise ConfigurationError(f"--pairs is a number from 1 on: got {options.pairs}")
+    store = store_of(options)
+    folder = last_result(store)
+    result = open_result(store, folder)
+    stages = []
+    for stage, method, points in measured_stages(result, options.pairs):
+        stages.append(stage)
+        print(f"{stage.name}: {stage.texts:,} different texts came in")
+        for line in curve_lines({"chosen": method}, points):
+            print(line)
+    if not stages:
+        raise ConfigurationError(f"{store.url('')}: no stage of its last result looks for near duplicates by MinHash")
+    write_recall(store, Recall(read_manifest(store, folder)["key"], tuple(stages)))
+    print(f"wrote {store.url(FILE)}; curate report {options.store} draws it")
     return 0
 
 

@@ -14,6 +14,7 @@ import pytest
 from curate.caches.errors import CacheError
 from curate.configuration import ConfigurationError
 from curate.datasets import Dataset
+from curate.recall import Recall
 from curate.store import Store
 from mixtures.errors import PlanError
 from mixtures.plan import Plan
@@ -77,7 +78,7 @@ def verdicts(found: Report) -> dict[str, Verdict]:
 
 
 def test_tokens_result_makes_every_check_there_is(trained: Made, logged: Path) -> None:
-    found = load_report(Store(trained.root), trained.folder, [logged])
+    found = replace(load_report(Store(trained.root), trained.folder, [logged]), recall=Recall("k", ()))
     assert tuple(check.id for check in check_report(found)) == IDS
 
 

@@ -1,17 +1,14 @@
-"""Parts of the panel on duplicates: who goes for whom, clusters, and how surely near duplicates are compared."""
+"""Parts of the panel on duplicates: who goes for whom, and clusters."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
-from transforms.exact_numbers import decimal_text
 from viewers.bars import Bar, Segment, chart
 from viewers.clusters import between, clusters_of
 from viewers.loading import StageView
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import counted, fixed, grouped, rounded, share
-from viewers.settings import decimal_of
+from viewers.numbers import counted, grouped, share
 from viewers.tables import Mark, code, left_out, table
 from viewers.visible import shortened
 
@@ -22,8 +19,6 @@ LARGEST: Final = 10
 """Clusters that are named."""
 
 SIZE_COLUMNS: Final = ("Documents in it", "Clusters", "of all", "Documents")
-
-SIMILARITIES: Final = ("0.5", "0.6", "0.7", "0.75", "0.8", "0.85", "0.9", "0.95")
 
 
 def matrix(stage: StageView) -> Markup | None:
@@ -69,36 +64,5 @@ def clusters(stage: StageView) -> Markup | None:
             chart(f"Clusters by size, of {which}", bars, ()),
             table(f"Sizes of clusters in {stage.title}", kind, SIZE_COLUMNS, sizes),
             table(f"Largest clusters in {stage.title}", kind, ("Survivor", "Documents"), largest),
-        ]
-    )
-
-
-def curve(stage: StageView) -> Markup | None:
-    """Return with which probability two texts of each similarity are compared."""
-    method: dict[str, Any] | None = (stage.operation.get("fields") or {}).get("method")
-    fields = (method or {}).get("fields", {})
-    if not {"bands", "rows", "threshold"} <= set(fields) or stage.operation.get("operation") != "deduplicate":
-        return None
-    threshold = Fraction(decimal_of(fields["threshold"]))
-    values = sorted({*map(Fraction, SIMILARITIES), threshold})
-    rows: list[list[Child]] = []
-    bars = []
-    for value in values:
-        chance = 1 - (1 - value ** fields["rows"]) ** fields["bands"]
-        told = fixed(rounded(chance.numerator, chance.denominator, 4), 4)
-        name = decimal_text(value) + (" (threshold)" if value == threshold else "")
-        tone = "kept" if value >= threshold else "structural"
-        bars.append(Bar(name, (Segment(rounded(chance.numerator, chance.denominator, 6), tone),), told))
-        rows.append([name, told])
-    sentence = (
-        "The curve is arithmetic of the bands; curate dedup-curve --measured STORE compares all pairs of some of its "
-        "documents and sets what was found beside it."
-    )
-    legend = (("kept", "would go"), ("structural", "would stay"))
-    return join(
-        [
-            chart("Probability that a pair is compared, by Jaccard similarity", bars, legend),
-            element("p", sentence, class_="note"),
-            table(f"Recall of bands in {stage.title}", Mark.EXACT, ("Similarity", "Compared with probability"), rows),
         ]
     )

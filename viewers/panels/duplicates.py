@@ -16,8 +16,9 @@ from viewers.flows import Flow, flow_of
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
 from viewers.numbers import counted, grouped, ratio, share
-from viewers.panels.clusters import clusters, curve, matrix
+from viewers.panels.clusters import clusters, matrix
 from viewers.panels.panel import Panel
+from viewers.panels.recall import recall
 from viewers.sample_card import Excerpts, excerpt, folded, origin
 from viewers.tables import Mark, left_out, mark, table
 from viewers.visible import shortened
@@ -43,7 +44,7 @@ def _stage(report: Report, stage: StageView, is_titled: bool) -> Markup:
     if stage.cuts_repeats:
         return join([*lead, _cuts(stage, flows)])
     tables = [_picture(stage, flows), _counts(stage, flows), matrix(stage), _templates(stage), _pairs(stage)]
-    tables += [clusters(stage), curve(stage)]
+    tables += [clusters(stage), recall(report, stage)]
     return join([*lead, *tables, _samples(report, stage)])
 
 

@@ -31,7 +31,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     "lineage": ("manifests-agree",),
     "rights": ("licences-known", "optout-checked"),
     "personal-data": ("personal-data-masked",),
-    "duplicates": ("deduplicated", "pairs-compared"),
+    "duplicates": ("deduplicated", "pairs-compared", "recall-measured"),
     "contamination": ("benchmarks-checked",),
     "tokens": ("caches-complete",),
     "hold-out": ("validation-apart", "sources-held-out"),
