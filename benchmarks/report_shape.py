@@ -29,6 +29,7 @@ from viewers.tokens import CellView
 SOURCES: Final = tuple(f"source-{letter}" for letter in "abcdefghij")
 LANGUAGES: Final = tuple(f"{first}{second}" for first in "abcdefghij" for second in "klmnopqrst")
 SCRIPTS: Final = ("Latn", "Cyrl", "Arab", "Hani", "Deva", "Grek", "Hebr", "Thai", "Hang", "Kana")
+MONTHS: Final = tuple(f"20{year}-{month:02d}" for year in range(14, 24) for month in range(1, 13))
 LEVELS: Final = 5
 CHARACTERS: Final = 2_000
 """Code points of a document."""
@@ -82,6 +83,7 @@ def _stage(name: str, inputs: list[dict[str, str]], came: Counts, reasons: int, 
     step = {
         "name": f"Filter of {name}",
         "sources": {source: _flow(name, documents, reasons, went) for source, documents in came.items()},
+        "spread": _spread(name, sum(came.values()), reasons, went * len(came)),
     }
     statistics: dict[str, Any] = {
         "steps": {"00": step},
@@ -95,6 +97,8 @@ def _stage(name: str, inputs: list[dict[str, str]], came: Counts, reasons: int, 
         statistics["reading"] = {source: _reading(documents) for source, documents in came.items()}
     if is_last:
         statistics |= {"hosts": _hosts(rows), "cells": {"quality_level": _grid(rows)}}
+        months = [n // 4 for n in kept.values()]
+        statistics["crawled"] = {s: _in_months(n) for s, n in zip(kept, months, strict=True)}
     filter_ = {"class": "Filter", "version": 1, "fields": {"threshold": {"decimal": "0.5"}, "words": list(WORDS)}}
     manifest = {
         "name": name,
@@ -142,8 +146,23 @@ def _flow(name: str, came: int, reasons: int, went: int) -> dict[str, Any]:
     }
 
 
+def _spread(name: str, came: int, reasons: int, went: int) -> dict[str, Any]:
+    """Return for each reason how far from its threshold documents are: those that go lie below it."""
+    rules: dict[str, Any] = {}
+    for number in range(reasons):
+        below, above = _parts(went, [1, 2, 3, 4]), _parts(came - went, [5, 4, 3, 2, 1])
+        counts = {str(place): documents for place, documents in enumerate([*below, *above])}
+        rules[f"reason {number} of {name}"] = {f"measure {number}": {"≥ 0.5": counts}}
+    return {f"Filter of {name}": rules}
+
+
+def _in_months(documents: int) -> dict[str, int]:
+    return dict(zip(MONTHS, _parts(documents, [n + 1 for n in range(len(MONTHS))]), strict=True))
+
+
 def _who(came: int, lost: int) -> dict[str, Any]:
     values = {"language": LANGUAGES, "script": SCRIPTS, "country domain": LANGUAGES[:60], "length": LENGTH_BINS}
+    values["crawl month"] = MONTHS
     return {name: {"values": least(_by(found, came, lost), 256)} for name, found in values.items()}
 
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from transforms.outcome import DROPPED, EDITS, Outcome, Transform, name_of, nothing
 from transforms.sharing import Sharing
+from transforms.spread import Spread, added, renamed
 
 
 def unique_names(transforms: Sequence[Transform]) -> list[str]:
@@ -39,18 +40,21 @@ def run_chain(transforms: Sequence[Transform], batch: pa.RecordBatch) -> Outcome
     dropped: list[pa.RecordBatch] = []
     edits: list[pa.RecordBatch] = []
     near: list[pa.RecordBatch] = []
+    spreads: list[Spread] = []
     shared = Sharing()
     for name, transform in zip(unique_names(transforms), transforms, strict=True):
         outcome = shared.apply(transform, batch)
         batch = outcome.kept
         for parts, part in ((dropped, outcome.dropped), (edits, outcome.edits), (near, outcome.near)):
             parts.append(rename(part, name_of(transform), name))
+        spreads += renamed(outcome.spreads, name_of(transform), name)
     missed = in_row_order(near, DROPPED, ids)
     return Outcome(
         batch,
         in_row_order(dropped, DROPPED, ids),
         in_row_order(edits, EDITS, ids),
         missed.filter(pc.is_in(missed.column("id"), value_set=batch.column("id"))),
+        tuple(spreads),
     )
 
 
@@ -110,6 +114,7 @@ def together(batch: pa.RecordBatch, outcomes: Sequence[Outcome]) -> Outcome:
         in_row_order([outcome.dropped for outcome in outcomes], DROPPED, ids),
         in_row_order([outcome.edits for outcome in outcomes], EDITS, ids),
         in_row_order([outcome.near for outcome in outcomes], DROPPED, ids),
+        added(spread for outcome in outcomes for spread in outcome.spreads),
     )
 
 

@@ -23,6 +23,7 @@ from transforms.canonical import canonical_json
 from transforms.exact_numbers import Integers, Number, decimal_text, exact, product
 from transforms.outcome import DROPPED, Outcome, SchemaError, kept, name_of, nothing, require
 from transforms.schema import set_columns, with_columns
+from transforms.spread import Spread, counts_of
 
 Flags = npt.NDArray[np.bool_]
 
@@ -86,6 +87,11 @@ class Measure:
         """Return |value - threshold| / threshold of a document that `is_near`."""
         value = Fraction(int(self.numerator[row]), int(self.denominator[row]))
         return abs(value - self.bound.value) / self.bound.value
+
+    def spread(self, transform: str) -> Spread:
+        """Return how the values of the documents lie around the threshold, as a rule of `transform`."""
+        counts = counts_of(self.numerator, self.denominator, self.bound.sense, self.bound.value)
+        return Spread(transform, self.reason, self.name, str(self.bound), counts)
 
     def of(self, rows: Integers) -> Measure:
         """Return the measure of some of the documents."""
@@ -260,6 +266,7 @@ def decide(name: str, batch: pa.RecordBatch, measures: Sequence[Measure], nearin
         batch if passes.all() else batch.filter(pa.array(passes)),
         dropped=_ledger(batch, name, measures, failing),
         near=_ledger(batch, name, nearing, nearest(nearing, passes)),
+        spreads=tuple(measure.spread(name) for measure in nearing),
     )
 
 

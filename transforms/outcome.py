@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 import pyarrow as pa
 
 from transforms.schema import ID
+from transforms.spread import Spread
 
 DROPPED: Final = pa.schema(
     [
@@ -49,13 +50,15 @@ class Outcome:
 
     `kept` has the transform's output schema, in input order. `dropped` and `near` have schema `DROPPED`, `edits` has
     `EDITS`. `near` holds kept documents whose measure lies within 5 % of its threshold,
-    or in which something was found that this transform was told to leave.
+    or in which something was found that this transform was told to leave. `spreads` tell of rules with thresholds how
+    the values of all documents lie around them; a transform without such rules has none.
     """
 
     kept: pa.RecordBatch
     dropped: pa.RecordBatch
     edits: pa.RecordBatch
     near: pa.RecordBatch
+    spreads: tuple[Spread, ...] = ()
 
 
 @runtime_checkable
@@ -125,10 +128,11 @@ def kept(
     dropped: Sequence[Mapping[str, Any]] | pa.RecordBatch = (),
     edits: Sequence[Mapping[str, Any]] | pa.RecordBatch = (),
     near: Sequence[Mapping[str, Any]] | pa.RecordBatch = (),
+    spreads: tuple[Spread, ...] = (),
 ) -> Outcome:
     """Return an `Outcome` of the kept rows `batch`, rows of the other tables given as dictionaries or batches."""
 
     def table(schema: pa.Schema, values: Sequence[Mapping[str, Any]] | pa.RecordBatch) -> pa.RecordBatch:
         return values if isinstance(values, pa.RecordBatch) else rows(schema, values)
 
-    return Outcome(batch, table(DROPPED, dropped), table(EDITS, edits), table(DROPPED, near))
+    return Outcome(batch, table(DROPPED, dropped), table(EDITS, edits), table(DROPPED, near), spreads)

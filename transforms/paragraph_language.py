@@ -18,7 +18,7 @@ points.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
@@ -276,7 +276,7 @@ class CutOtherLanguages:
         place = outcome.edits.schema.get_field_index("evidence")
         column = pa.array(evidence, pa.large_string())
         edits = outcome.edits.set_column(place, outcome.edits.schema.field(place), column)
-        return Outcome(outcome.kept, outcome.dropped, edits, outcome.near)
+        return replace(outcome, edits=edits)
 
     def _others(self, judged: Judged, main: list[str]) -> tuple[Positions, Positions]:
         """Return the paragraphs that go, in order, and whose they are."""

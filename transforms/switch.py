@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from transforms.chain import concatenate, in_row_order, positions_of, rename, run_chain, run_chain_schema
 from transforms.outcome import DROPPED, EDITS, Outcome, SchemaError, Transform, require
+from transforms.spread import renamed
 
 Chain = tuple[Transform, ...]
 
@@ -93,6 +94,7 @@ class Switch:
             in_row_order([self._named(branch, outcome.dropped) for branch, outcome in outcomes], DROPPED, ids),
             in_row_order([self._named(branch, outcome.edits) for branch, outcome in outcomes], EDITS, ids),
             in_row_order([self._named(branch, outcome.near) for branch, outcome in outcomes], DROPPED, ids),
+            tuple(spread for b, outcome in outcomes for spread in renamed(outcome.spreads, "", self._prefix(b))),
         )
 
     def _branches(self, batch: pa.RecordBatch) -> list[tuple[str, Chain, npt.NDArray[np.int64]]]:
@@ -106,8 +108,11 @@ class Switch:
         return [(name, chain, mine) for (name, chain), mine in zip(everything, rows, strict=True) if len(mine)]
 
     def _named(self, branch: str, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rename(rows, "", self._prefix(branch))
+
+    def _prefix(self, branch: str) -> str:
         where = branch if branch != "others" else f"{self.column}=others"
-        return rename(rows, "", f"Switch({where})/")
+        return f"Switch({where})/"
 
 
 def _chain(value: str, transforms: Sequence[Any]) -> Chain:

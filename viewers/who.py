@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from curate.accounting.statistics import LENGTH_BINS
+from curate.accounting.who import MONTH
 from viewers.intervals import MILLION, wilson
 from viewers.loading import Report, StageView
 from viewers.numbers import grouped
@@ -108,6 +109,8 @@ def _of_stage(stage: StageView) -> Iterator[Removal]:
 def _attributes(who: Mapping[str, Any], index: str, came: int, lost: int) -> Iterator[Attribute]:
     node = who.get("steps", {}).get(index, {})
     for name, found in [*sorted(node.get("by", {}).items()), *sorted(node.get("columns", {}).items())]:
+        if name == MONTH:
+            continue  # more groups than tell anything: they are in the distributions
         counts = {entry["name"]: _pair(entry) for entry in found["values"]["least"].values()}
         if name == "length":
             counts = {length_name(edge): pair for edge, pair in counts.items()}
@@ -125,14 +128,20 @@ def _attributes(who: Mapping[str, Any], index: str, came: int, lost: int) -> Ite
         yield Attribute(HOST_SIZE, lots, len(hosts["least"]) >= hosts["k"])
 
 
-def lengths_dropped(report: Report) -> dict[str, int]:
-    """Return bin of lengths → documents that filters dropped, as long as they came into the step; held out is none."""
+def dropped_by(report: Report, attribute: str) -> dict[str, int]:
+    """Return value of an attribute → documents that filters dropped, as they came into the step; held out is none.
+
+    Those without the attribute have the value "".
+    """
     sums: dict[str, int] = {}
     for stage in report.stages:
         steps = {} if stage.holds_out else stage.statistics.get("who", {}).get("steps", {})
         for node in steps.values():
-            for entry in node.get("by", {}).get("length", {"values": {"least": {}}})["values"]["least"].values():
+            found = node.get("by", {}).get(attribute, {})
+            for entry in found.get("values", {"least": {}})["least"].values():
                 sums[entry["name"]] = sums.get(entry["name"], 0) + entry.get("dropped", 0)
+            if lost := found.get("without", {}).get("dropped", 0):
+                sums[""] = sums.get("", 0) + lost
     return sums
 
 

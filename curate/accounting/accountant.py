@@ -21,7 +21,7 @@ from curate.accounting.blame import blaming
 from curate.accounting.found_items import count_items
 from curate.accounting.ledger import LEDGER
 from curate.accounting.measures import Coded, Integers, Measures, coded, combined, measure
-from curate.accounting.rules import count_near, count_overlap
+from curate.accounting.rules import count_near, count_overlap, count_spreads
 from curate.accounting.samples import Samples, edit_excerpt, excerpt_of
 from curate.accounting.statistics import Statistics, add
 from curate.accounting.who import Who, with_scripts
@@ -29,6 +29,7 @@ from transforms.chain import rename
 from transforms.outcome import Outcome, Transform, name_of
 from transforms.pii import mask_evidence, mask_evidences, mask_excerpt
 from transforms.sharing import Sharing
+from transforms.spread import renamed
 from transforms.text_columns import first_difference, ordered_places
 from transforms.withdraw import withholds
 
@@ -118,8 +119,9 @@ class Accountant:
 def _named(step: Step, outcome: Outcome) -> Outcome:
     """Return `outcome` under the step's own name, which is unique in the chain."""
     before = name_of(step.transform)
-    renamed = [rename(rows, before, step.name) for rows in (outcome.dropped, outcome.edits, outcome.near)]
-    return Outcome(outcome.kept, *renamed)
+    dropped, edits, near = (rename(rows, before, step.name) for rows in (outcome.dropped, outcome.edits, outcome.near))
+    spreads = renamed(outcome.spreads, before, step.name)
+    return Outcome(outcome.kept, dropped, edits, near, spreads)
 
 
 class _Flow:
@@ -232,6 +234,7 @@ class _Flow:
             if rows.num_rows:
                 count_items(step, self.batch.column("source"), rows, places)
         count_overlap(node, source.take(self.dropped), self.outcome.dropped)
+        count_spreads(step, self.outcome.spreads)
 
     def _count_dropped(self, node: Statistics, source: Coded) -> None:
         if not len(self.dropped):

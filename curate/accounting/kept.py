@@ -13,6 +13,7 @@ from curate.accounting.attributes import levels_in, scores_in
 from curate.accounting.drawn_hosts import OF_CELL, DrawnHosts
 from curate.accounting.hosts import host_of
 from curate.accounting.measures import Coded, Integers, Measures, bytes_of, coded, combined
+from curate.accounting.months import months_in
 from curate.accounting.samples import CELL, Samples, lowest_cells
 from curate.accounting.statistics import (
     HLL_BITS,
@@ -29,11 +30,6 @@ from curate.content_digests import sum_digest_rows
 from curate.digests import MODULUS
 
 MOST_HOSTS: Final = 8 * LEAST
-MILLISECONDS_OF_A_DAY: Final = 86_400_000
-YEAR_0: Final = 1970
-YEARS: Final = range(1990, 2100)
-"""Years of crawls that are told apart by month: what is said of others is a mistake, and would be without bounds."""
-OTHER_MONTH: Final = "other"
 SCORES: Final = 1 << 31
 """Scores that have more than 32 bits are no scores that anything here gives: they are not counted."""
 
@@ -88,14 +84,13 @@ class Kept:
 
     def _count_dates(self, batch: pa.RecordBatch, source: Coded) -> None:
         """Count the months in which documents were crawled, as far as they are known."""
-        crawled = batch.column("crawled_at")
-        there = np.flatnonzero(np.asarray(crawled.is_valid()))
-        if len(there):
-            months = coded(pa.array(months_of(crawled.take(pa.array(there))), pa.large_string()))
-            pairs = combined(source.take(there), months)
-            for (name, month), documents in zip(pairs.values, pairs.counts(), strict=True):
-                if documents:
-                    add(self.counts, ["crawled", name, month], documents)
+        months = months_in(batch)
+        if months is None:
+            return
+        pairs = combined(source, months)
+        for (name, month), documents in zip(pairs.values, pairs.counts(), strict=True):
+            if documents and month is not None:
+                add(self.counts, ["crawled", name, month], documents)
 
     def _count_hosts(self, batch: pa.RecordBatch, sizes: Integers) -> None:
         if batch.schema.get_field_index("url") < 0:
@@ -189,15 +184,6 @@ class Kept:
 def cell_name(topic: object, level: object, column: str) -> str:
     """Return the name of a cell: what its samples have as reason."""
     return f"topic={topic}/{column}={level}"
-
-
-def months_of(crawled: pa.TimestampArray) -> list[str]:
-    """Return the month of each of these times, none of them null, as "2008-05"; of years that no crawl had "other"."""
-    days = np.asarray(crawled.cast(pa.int64()), np.int64) // MILLISECONDS_OF_A_DAY
-    months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-    years, month = YEAR_0 + months // 12, months % 12 + 1
-    told = zip(years.tolist(), month.tolist(), strict=True)
-    return [f"{year}-{number:02d}" if year in YEARS else OTHER_MONTH for year, number in told]
 
 
 def sums_of_squares(column: Coded, scores: Integers) -> list[int]:

@@ -1,4 +1,5 @@
-"""What a step's rules say beyond what they drop: near misses counted, and which rules fail the same documents.
+"""What a step's rules say beyond what they drop: near misses, rules that fail the same documents, and how far from
+their thresholds documents are.
 
 Both are counts by source, transform and reason, so they add. The overlap of rules is known where the evidence of what
 is dropped has `fails`, the list of all reasons (`Filter.all_reasons()`); it is counted as pairs: a document that fails
@@ -11,6 +12,7 @@ Cost: a search in the evidence of what is dropped; of `MOST` reasons at most, 2,
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from typing import Any, Final
 
@@ -20,6 +22,10 @@ import pyarrow.compute as pc
 
 from curate.accounting.measures import Coded, Integers, coded, combined
 from curate.accounting.statistics import Statistics, add
+from transforms.spread import NO_EVIDENCE, Spread
+
+NONE: Final = "none"
+"""Stands for documents without evidence."""
 
 MOST: Final = 64
 """Reasons of one document that are paired, the first in alphabetical order."""
@@ -49,6 +55,15 @@ def count_overlap(node: Statistics, source: Coded, dropped: pa.RecordBatch) -> N
             add(node[name], ["overlap", transform, "pairs", one, other, "documents"], documents)
         if len(reasons) == 1:
             add(node[name], ["overlap", transform, "alone", reasons[0], "documents"], documents)
+
+
+def count_spreads(step: Statistics, spreads: Sequence[Spread]) -> None:
+    """Add to the node of a step how many documents lie how far from the threshold of each rule."""
+    for spread in spreads:
+        for place, documents in enumerate(spread.counts):
+            if documents:
+                name = NONE if place == NO_EVIDENCE else str(place)
+                add(step, ["spread", spread.transform, spread.reason, spread.measure, spread.bound, name], documents)
 
 
 def _fails(evidence: str) -> list[str]:

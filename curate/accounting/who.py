@@ -1,11 +1,13 @@
 """Who loses: of each step, how many documents came in and were dropped, by what they are.
 
-By language, script, topic, page type, country domain and length, by the columns that `CountBy` names, and by host.
+By language, script, topic, page type, country domain, crawl month and length, by the columns that `CountBy` names, and
+by host.
 
 - Language, script, topic and page type are the columns `language`, `language_script`, `topic` and `page_type` as they
   come into the step. Of a step that writes `language` itself, as `Language`, it is the one that the step found: kept
   documents have it in their column, dropped ones in their evidence.
 - While there is no column of scripts, the script is that of the first `SEEN` bytes of the text as it first came in.
+- The crawl month is that of `crawled_at` as it came into the chain.
 - Country domain and host are those of `url` as it came into the chain, host names in Punycode.
 
 Invariants: integers that add; per step and attribute the `MOST` values with the lowest digest of their name are counted
@@ -28,6 +30,7 @@ import pyarrow as pa
 from curate.accounting.attributes import NAME_LENGTH
 from curate.accounting.hosts import country_of
 from curate.accounting.measures import Coded, Integers, coded
+from curate.accounting.months import months_in
 from curate.accounting.statistics import LENGTH_BINS, LENGTH_EDGES, Statistics, least, lowest
 from transforms.count_by import CountBy
 from transforms.outcome import Outcome, Transform
@@ -40,6 +43,8 @@ MOST_NAMED: Final = 64
 MOST_HOSTS: Final = 256
 SEEN: Final = 512
 """Bytes of a text by which its script is told while no column says it."""
+
+MONTH: Final = "crawl month"
 
 COLUMNS: Final[Mapping[str, str]] = {
     "language": "language",
@@ -59,16 +64,17 @@ class Origins:
     hosts: Coded | None
     countries: Coded | None
     scripts: Coded | None
+    months: Coded | None = None
 
     def take(self, rows: Integers) -> Origins:
         """Return those of these rows."""
-        taken = (None if c is None else c.take(rows) for c in (self.hosts, self.countries, self.scripts))
-        return Origins(*taken)
+        columns = (self.hosts, self.countries, self.scripts, self.months)
+        return Origins(*(None if column is None else column.take(rows) for column in columns))
 
 
 def origins_of(batch: pa.RecordBatch) -> Origins:
     """Return what stays with the documents of `batch`."""
-    return with_scripts(hosts_in(batch), batch)
+    return replace(with_scripts(hosts_in(batch), batch), months=months_in(batch))
 
 
 def hosts_in(batch: pa.RecordBatch) -> Origins:
@@ -141,6 +147,8 @@ class Who:
             columns.setdefault("script", origins.scripts)
         if origins.countries is not None:
             columns["country domain"] = origins.countries
+        if origins.months is not None:
+            columns[MONTH] = origins.months
         if "text" in batch.schema.names:
             columns["length"] = Coded(list(LENGTH_BINS), np.searchsorted(LENGTH_EDGES, lengths, side="right"))
         return columns

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
 from transforms.outcome import DROPPED, EDITS, Outcome, nothing
+from transforms.spread import Spread, added
 
 TABLES: Final = {"dropped": DROPPED, "edits": EDITS, "near": DROPPED}
 
@@ -38,6 +39,7 @@ class Part:
     dropped: pa.RecordBatch
     edits: pa.RecordBatch
     near: pa.RecordBatch
+    spreads: tuple[Spread, ...]
 
     def column(self, number: int, batch: pa.RecordBatch) -> pa.Array[Any]:
         """Return a kept column; `batch` is the whole batch."""
@@ -72,6 +74,7 @@ def encode(outcome: Outcome, rows: pa.RecordBatch) -> Encoded:
     tables = [getattr(outcome, name) for name in TABLES]
     sizes = [_size(sent) if others else 0, *(_size(table) if table.num_rows else 0 for table in tables)]
     header = {"rows": kept.num_rows, "columns": kept.num_columns, "same": list(same.items()), "sizes": sizes}
+    header |= {"spreads": [astuple(spread) for spread in outcome.spreads]}
     written = [table for table, size in zip([sent, *tables], sizes, strict=True) if size]
     return Encoded(json.dumps(header).encode(), sum(sizes), written)
 
@@ -93,10 +96,14 @@ def decode(header: bytes, body: pa.Buffer, batch: pa.RecordBatch, start: int, st
     fields = [batch.schema.field(same[n]) if n in same else next(rest) for n in range(said["columns"])]
     if (sent.num_columns and sent.num_rows != said["rows"]) or (same and said["rows"] != stop - start):
         raise ValueError(f"{said['rows']} rows of {stop - start} in {sent.num_rows}")
-    others = [
+    dropped, edits, near = (
         nothing(schema) if found is None else found for found, schema in zip(tables[1:], TABLES.values(), strict=True)
-    ]
-    return Part(start, stop, said["rows"], pa.schema(fields), same, sent, *others)
+    )
+    spreads = tuple(
+        Spread(transform, reason, measure, bound, tuple(map(int, counts)))
+        for transform, reason, measure, bound, counts in said["spreads"]
+    )
+    return Part(start, stop, said["rows"], pa.schema(fields), same, sent, dropped, edits, near, spreads)
 
 
 def joined(parts: Sequence[Part], batch: pa.RecordBatch, schema: pa.Schema) -> Outcome:
@@ -112,7 +119,9 @@ def joined(parts: Sequence[Part], batch: pa.RecordBatch, schema: pa.Schema) -> O
         raise ValueError(f"rows {strange.start} to {strange.stop} have {strange.schema}, those before them {found}")
     columns = [_column(parts, number, batch) for number in range(len(found))]
     kept = pa.RecordBatch.from_arrays(columns, schema=found)
-    return Outcome(kept, *(_table([getattr(part, name) for part in parts]) for name in TABLES))
+    spreads = added(spread for part in parts for spread in part.spreads)
+    dropped, edits, near = (_table([getattr(part, name) for part in parts]) for name in TABLES)
+    return Outcome(kept, dropped, edits, near, spreads)
 
 
 def _column(parts: Sequence[Part], number: int, batch: pa.RecordBatch) -> pa.Array[Any]:

@@ -8,7 +8,7 @@ without the documents that a verdict names, which are dropped under "quarantined
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -145,4 +145,4 @@ def with_verdicts(outcome: Outcome, verdicts: list[Verdict], name: str, batch: p
     """Return `outcome` with the documents of `verdicts` dropped too; `batch` has the order."""
     quarantined = rows(DROPPED, [row_of(verdict, name) for verdict in verdicts])
     dropped = in_row_order([outcome.dropped, quarantined], DROPPED, batch.column("id"))
-    return Outcome(outcome.kept, dropped, outcome.edits, outcome.near)
+    return replace(outcome, dropped=dropped)

@@ -11,8 +11,9 @@ import pyarrow as pa
 from blake3 import blake3
 
 from curate.accounting.drawn_hosts import DRAWN, OF_CELL
-from curate.accounting.kept import Kept, months_of
+from curate.accounting.kept import Kept
 from curate.accounting.measures import measure
+from curate.accounting.months import months_of
 from curate.accounting.samples import Samples
 from curate.accounting.statistics import merge
 from transforms.schema import BASE, NOT_CHECKED

@@ -25,7 +25,8 @@ def lines(count: int) -> list[dict[str, Any]]:
         press = f"press {n % 3}" if n % 7 else None
         drawn = {"one": "no" if language == "ru" and n % 5 else "yes", "two": "no" if n % 10 == 7 else "yes"}
         text = f"{WORDS[language]} " * (n % 9) + str(n)
-        made.append({"text": text, "lang": language, "url": url, "press": press, **drawn})
+        when = f"201{n % 3}-0{1 + n % 2}-28T23:59:59Z" if n % 5 else None
+        made.append({"text": text, "lang": language, "url": url, "press": press, "when": when, **drawn})
     return made
 
 
@@ -34,7 +35,8 @@ def run_over(root: Path, files: int, count: int = 160, **options: Any) -> Result
     made = lines(count)
     for part in range(files):
         write_lines(root / f"in/{part}.jsonl", made[part::files])
-    columns: dict[str, Any] = {"language": "lang", **{name: Column(name) for name in ("url", "press", "one", "two")}}
+    further = {name: Column(name) for name in ("url", "press", "one", "two")}
+    columns: dict[str, Any] = {"language": "lang", "crawled_at": "when", **further}
     read = read_jsonl(root / "in", source="s", columns=columns)
     steps = (CountBy("press"), Where(field("one") == "yes", "one"), Where(field("two") == "yes", "two"))
     return run_on(Outputs(all=read.keep("all"), texts=read.apply(*steps, name="texts")), root / "store", **options)
@@ -56,5 +58,6 @@ def attributes(row: dict[str, Any]) -> dict[str, str | None]:
         "script": language,
         "country domain": country,
         "length": str(power),
+        "crawl month": row["crawled_at"] and f"{row['crawled_at']:%Y-%m}",
         "press": row["press"],
     }
