@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from curate.beside import read_beside, write_beside
 from curate.formats import Format
-from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
+from curate.store import Store
 
 FILE: Final = "ablation.json"
 FORMAT: Final = Format(1, "make it again with curate ablate")
@@ -61,8 +62,6 @@ class Ablation:
     def to_json(self) -> dict[str, Any]:
         """Return it as it stands in the file, decimals as strings."""
         return {
-            "format": FORMAT.stamp,
-            "kind": "ablation",
             "key": self.key,
             "level": repr(self.level),
             "model": self.model,
@@ -89,7 +88,7 @@ class Ablation:
 
 def write_ablation(store: Store, ablation: Ablation) -> None:
     """Put `ablation.json` into `store`, in place of what is there."""
-    store.put(FILE, json_line(self_digested(ablation.to_json())))
+    write_beside(store, FILE, FORMAT, "ablation", ablation.to_json())
 
 
 def read_ablation(store: Store, key: str) -> Ablation | None:
@@ -99,14 +98,7 @@ def read_ablation(store: Store, key: str) -> Ablation | None:
         StoreError: the file is damaged.
         FormatError: it has a version that is not read.
     """
-    if not store.exists(FILE):
-        return None
-    path = store.url(FILE)
-    value = FORMAT.lift(check_self_digest(store.read_json(FILE), path), path)
-    try:
-        return _parsed(value) if value["key"] == key else None
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is no ablation: {error}. Make it again with curate ablate") from error
+    return read_beside(store, FILE, FORMAT, key, _parsed)
 
 
 def _parsed(value: Mapping[str, Any]) -> Ablation:

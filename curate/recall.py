@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass
 from math import exp, lgamma, log, sqrt
 from typing import Any, Final
 
+from curate.beside import read_beside, write_beside
 from curate.formats import Format
-from curate.store import Store, StoreError, check_self_digest, json_line, self_digested
+from curate.store import Store
 
 FILE: Final = "recall.json"
 FORMAT: Final = Format(1, "make it again with curate dedup-curve --store")
@@ -74,7 +75,7 @@ class Recall:
 
 def write_recall(store: Store, recall: Recall) -> None:
     """Put `recall.json` into `store`, in place of what is there."""
-    store.put(FILE, json_line(self_digested({"format": FORMAT.stamp, "kind": "recall", **asdict(recall)})))
+    write_beside(store, FILE, FORMAT, "recall", asdict(recall))
 
 
 def read_recall(store: Store, key: str) -> Recall | None:
@@ -84,14 +85,9 @@ def read_recall(store: Store, key: str) -> Recall | None:
         StoreError: the file is damaged.
         FormatError: it has a version that is not read.
     """
-    if not store.exists(FILE):
-        return None
-    path = store.url(FILE)
-    value = FORMAT.lift(check_self_digest(store.read_json(FILE), path), path)
-    try:
-        return Recall(value["key"], tuple(map(_stage, value["stages"]))) if value["key"] == key else None
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} is no measured recall: {error}. {FORMAT.remedy}") from error
+    return read_beside(
+        store, FILE, FORMAT, key, lambda value: Recall(value["key"], tuple(map(_stage, value["stages"])))
+    )
 
 
 def _stage(value: Mapping[str, Any]) -> StageRecall:
