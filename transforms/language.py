@@ -22,6 +22,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, cast
 
+import numpy as np
 import pyarrow as pa
 
 from transforms.canonical import canonical_json
@@ -41,6 +42,7 @@ from transforms.language_model import (
 from transforms.language_tags import WIKIPEDIA, range_of
 from transforms.outcome import Outcome, kept, require
 from transforms.schema import set_columns, with_columns
+from transforms.spread import Spread, counts_of
 
 LANGUAGE: Final = pa.field("language", pa.large_string())
 """BCP 47 subtag of the language; null without letters."""
@@ -58,6 +60,9 @@ LANGUAGE_CERTAIN: Final = pa.field("language_certain", pa.bool_())
 """Whether there are letters enough to tell by; null without letters."""
 
 COLUMNS: Final = (LANGUAGE, LANGUAGE_SCRIPT, LANGUAGE_LABEL, LANGUAGE_SCORE, LANGUAGE_CERTAIN)
+
+SCORE: Final = "language score"
+"""What a threshold bounds, and the reason of what is below it."""
 
 Thresholds = tuple[tuple[str, str], ...]
 
@@ -140,14 +145,18 @@ class Language:
         stays: list[bool] = []
         dropped: list[dict[str, Any]] = []
         near: list[dict[str, Any]] = []
+        judged_by: dict[str, list[int]] = {}
         weights = answers.scripts.weight.tolist()
         for row, judged in enumerate(zip(languages, scripts, answers.scores, weights, strict=True)):
             verdict = self._judge(*judged)
             stays.append(verdict.reason is None)
+            if verdict.columns["measure"] == SCORE:
+                judged_by.setdefault(verdict.columns["threshold"], []).append(verdict.columns["numerator"])
             if verdict.reason is not None or verdict.near:
-                entry = {"id": batch.column("id")[row].as_py(), "reason": verdict.reason or "language score"}
+                entry = {"id": batch.column("id")[row].as_py(), "reason": verdict.reason or SCORE}
                 (near if verdict.reason is None else dropped).append(entry | verdict.columns)
-        return kept(tagged.filter(pa.array(stays, pa.bool_())), dropped=dropped, near=near)
+        spreads = tuple(_spread(threshold, scores) for threshold, scores in sorted(judged_by.items()))
+        return kept(tagged.filter(pa.array(stays, pa.bool_())), dropped=dropped, near=near, spreads=spreads)
 
     def _columns(
         self, answers: Answers, languages: list[str | None], scripts: list[str | None]
@@ -170,9 +179,9 @@ class Language:
         if bound is None or score is None:
             return Verdict("language", False, found | {"measure": "language", "threshold": ", ".join(bounds)})
         least = exact(bound) * UNIT
-        found |= {"measure": "language score", "threshold": f"≥ {bound}"}
+        found |= {"measure": SCORE, "threshold": f"≥ {bound}"}
         near = (score - least) * 20 <= least and least > 0
-        reason = None if score >= least else "language score"
+        reason = None if score >= least else SCORE
         return Verdict(reason, near, found | {"numerator": score, "denominator": UNIT})
 
     def _model(self) -> Model:
@@ -180,6 +189,14 @@ class Language:
         model = load(self.model or default_model(), self.digest)
         check_languages(model, () if self.thresholds is None else dict(self.thresholds))
         return model
+
+
+def _spread(threshold: str, scores: list[int]) -> Spread:
+    """Return how `scores` lie around `threshold`, as "≥ 0.65"."""
+    numerators = np.array(scores, np.int64)
+    sense, bound = threshold.split()
+    counts = counts_of(numerators, np.full(len(scores), UNIT, np.int64), sense, exact(bound))
+    return Spread("Language", SCORE, SCORE, threshold, counts)
 
 
 def check_languages(model: Model, tags: Mapping[str, Any] | tuple[str, ...]) -> None:

@@ -95,7 +95,7 @@ class LineRules(ABC):
         text = cut.text if rows is None and stays.all() else cut.text.take(pa.array(places[stays]))
         kept_rows = set_columns(decided.kept, {batch.schema.field("text"): text})
         edits = _edits(name_of(self), self.reasons, kept_rows, counts, inserted)
-        return kept(kept_rows, dropped=decided.dropped, edits=edits, near=decided.near)
+        return kept(kept_rows, dropped=decided.dropped, edits=edits, near=decided.near, spreads=decided.spreads)
 
     def tag(self, prefix: str = "") -> Tag:
         """Return the transform that cuts and drops nothing and writes, per reason, how many lines would go.

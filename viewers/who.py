@@ -145,6 +145,14 @@ def dropped_by(report: Report, attribute: str) -> dict[str, int]:
     return sums
 
 
+def lost_in(report: Report) -> int:
+    """Return how many documents steps dropped, what is held out apart."""
+    stages = [stage for stage in report.stages if not stage.holds_out]
+    steps = [step for stage in stages for step in stage.statistics.get("steps", {}).values()]
+    flows = [flow for step in steps for flow in step["sources"].values()]
+    return sum(flow.get("documents_in", 0) - flow.get("documents_out", 0) for flow in flows)
+
+
 def _pair(counts: Mapping[str, int]) -> tuple[int, int]:
     return counts.get("documents", 0), counts.get("dropped", 0)
 

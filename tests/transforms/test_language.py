@@ -90,6 +90,18 @@ def test_language_with_thresholds_drops_with_reason_and_measure(model: Path) -> 
     ]
 
 
+def test_scores_are_spread_around_the_threshold_that_judged_them(model: Path) -> None:
+    rows = batch(
+        "the cat is on the mat and the dog in the house", "das ist ein Haus und der Hund ist im Garten", "1 2 3"
+    )
+    scores = Language(model=model).apply(rows).kept.column("language_score").to_pylist()
+    spreads = Language({"en": 0.5, "de": 0.25}, model=model).apply(rows).spreads
+    assert [(one.bound, one.counts) for one in spreads] == [
+        (f"≥ {bound}", tuple(int(min(score / bound * 4, 8) // 1 == place) for place in range(10)))
+        for bound, score in ((Decimal("0.25"), scores[1]), (Decimal("0.5"), scores[0]))
+    ]
+
+
 def judge(bound: str, score: int | None, name: str | None = "en") -> tuple[str | None, bool]:
     verdict = Language({"en": bound})._judge(name, "Latn", score, 1000)
     return verdict.reason, verdict.near and verdict.reason is None

@@ -12,6 +12,7 @@ import pytest
 from tests.transforms.documents import batch_of
 from transforms.chain import run_chain
 from transforms.gopher_rules import GopherQuality
+from transforms.refinedweb_rules import RefinedWebLines
 from transforms.spread import BINS, EDGE, NO_EVIDENCE, QUARTERS, Spread, added, counts_of, renamed
 from transforms.switch import Switch
 
@@ -78,3 +79,15 @@ def test_batches_add_up() -> None:
     whole = GopherQuality().apply(batch_of(texts)).spreads
     parts = [GopherQuality().apply(batch_of(texts[at : at + 4])).spreads for at in range(0, 21, 4)]
     assert added(one for part in parts for one in part) == whole
+
+
+def test_batches_of_a_filter_that_cuts_lines_add_up() -> None:
+    long = f"A line {'of many words ' * 20}that stays."
+    texts = [f"{long}\n{'12 likes' if n % 3 else 'And another one.'}" for n in range(9)]
+    rules = RefinedWebLines()
+    whole = rules.apply(batch_of(texts))
+    assert whole.edits.num_rows == 6
+    (cut,) = whole.spreads
+    assert (cut.measure, sum(cut.counts)) == ("words cut", 9)
+    parts = [rules.apply(batch_of(texts[at : at + 1])).spreads for at in range(9)]
+    assert added(one for part in parts for one in part) == whole.spreads

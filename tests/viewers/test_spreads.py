@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.report_shape import shape
 from curate import Outputs, read_jsonl
 from curate.run import run
 from tests.viewers.stores import words
 from transforms.gopher_rules import GopherQuality
 from transforms.where import Where, field
 from viewers.loading import load_report
+from viewers.numbers import grouped
+from viewers.panels.distributions import distributions
 from viewers.report import compose
 from viewers.spreads import spreads_of
 
@@ -53,3 +57,19 @@ def test_page_shows_values_around_thresholds_and_what_goes_by_month_and_language
     assert months == {f"201{month}-03": [stays[month], whole[month] - stays[month]] for month in range(3)}
     languages = {row[0]: row[1:3] for row in found["Languages, kept against dropped"]["rows"]}
     assert languages == {"English (en)": [sum(stays.values()), few.failing], "German (de)": [0, 20]}
+
+
+def test_what_no_step_told_the_language_of_is_said_and_counted() -> None:
+    report = shape(4, 5, 10)
+    first, *others = report.stages
+    who = first.statistics["who"]["steps"]["00"]["by"]
+    untold = {name: values for name, values in who.items() if name != "language"}
+    before = replace(first, statistics={**first.statistics, "who": {"steps": {"00": {"by": untold}}}})
+    flows = first.statistics["steps"]["00"]["sources"].values()
+    gone = sum(flow["documents_in"] - flow["documents_out"] for flow in flows)
+    assert gone == 10
+    rows = report.outputs["documents"].manifest["rows"]
+    panel = distributions(replace(report, stages=(before, *others)))
+    assert panel is not None
+    said = f"language is not known: {grouped(rows)} documents of the outputs and {gone} documents dropped by steps"
+    assert said in panel.body.html

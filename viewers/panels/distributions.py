@@ -13,12 +13,12 @@ from viewers.dates import months_in
 from viewers.language_names import language_name
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
-from viewers.numbers import grouped, share
+from viewers.numbers import counted, grouped, share
 from viewers.panels.panel import Panel
 from viewers.panels.spread import measures
 from viewers.tables import Mark, left_out, table
 from viewers.visible import shortened
-from viewers.who import dropped_by, length_name
+from viewers.who import dropped_by, length_name, lost_in
 
 MONTHS: Final = 36
 """Months of an output that are shown, the latest ones."""
@@ -94,6 +94,7 @@ def _months_against(report: Report, outputs: Sequence[StageView]) -> Iterator[Ma
     shown = months_there[-MONTHS:] + ([""] if kept.get("") or dropped.get("") else [])
     yield from _against("Months of crawling", "Month", [(month or NO_DATE, month) for month in shown], kept, dropped)
     yield left_out(max(len(months_there) - MONTHS, 0), "months, kept and dropped,")
+    yield _untold("month", 0, lost_in(report) - sum(dropped.values()))
 
 
 def _languages(report: Report, outputs: Sequence[StageView]) -> Iterator[Markup | None]:
@@ -109,8 +110,17 @@ def _languages(report: Report, outputs: Sequence[StageView]) -> Iterator[Markup 
     told = [(shortened(language_name(code), 60), code) for code in codes[:LANGUAGES]]
     yield from _against("Languages", "Language", told, kept, dropped)
     yield left_out(max(len(codes) - LANGUAGES, 0), "languages, kept and dropped,")
-    sentence = f"Documents that went before a step told their language are in no row: {grouped(dropped.get('', 0))}."
-    yield element("p", sentence, class_="note")
+    stays = sum(stage.manifest["rows"] for stage in outputs) - sum(kept.values())
+    goes = lost_in(report) - sum(documents for code, documents in dropped.items() if code)
+    yield _untold("language", stays, goes)
+
+
+def _untold(what: str, kept: int, dropped: int) -> Markup | None:
+    """Return the sentence that says of how many documents nothing was counted, None when there are none."""
+    stays = f"{counted(kept, 'document')} of the outputs" if kept else ""
+    goes = f"{counted(dropped, 'document')} dropped by steps that saw none, or did not count it" if dropped else ""
+    told = " and ".join(part for part in (stays, goes) if part)
+    return element("p", f"In no row, as the {what} is not known: {told}.", class_="note") if told else None
 
 
 def _against(
