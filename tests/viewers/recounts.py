@@ -622,9 +622,28 @@ def kept_and_dropped(books: Books, told: Told, _: str) -> Rows:
 
 
 def months(books: Books, told: Told, output: str) -> Rows:
-    query = """SELECT coalesce(strftime(crawled_at, '%Y-%m'), 'not known'), count(*) AS many, sum(many) OVER ()::INT
-               FROM docs WHERE stage = ? GROUP BY ALL"""
+    query = f"SELECT {MONTH}, count(*) AS many, sum(many) OVER ()::INT FROM docs WHERE stage = ? GROUP BY ALL"
     return [[month, n, share(n, of)] for month, n, of in books.rows(query, books.outputs[output])]
+
+
+MONTH: Final = "coalesce(strftime(crawled_at, '%Y-%m'), 'not known')"
+
+
+def kept_by(expression: str) -> Callable[[Books, Told, str], Rows]:
+    """Return what counts the texts of all outputs by `expression`: all its values are rows, with those that went."""
+
+    def count(books: Books, told: Told, _: str) -> Rows:
+        there = list(books.outputs.values())
+        query = f"SELECT {expression} AS value, count(*) FROM docs WHERE stage IN ({_marks(there)}) GROUP BY 1"
+        kept = {value: n for value, n in books.rows(query, *there) if value is not None}
+        rows = []
+        for name, *_rest in told["rows"]:
+            code = re.search(r"\((\S+)\)$", name)  # "English (en)"
+            rows.append([name, kept.pop(code[1] if code else name, 0), APART, APART])
+        assert not kept
+        return rows
+
+    return count
 
 
 JUDGED: Final = """FROM ledger l JOIN docs d ON d.stage = l.stage
@@ -664,6 +683,8 @@ def input_files(books: Books, told: Told, _: str) -> Rows:
     return [[source, files, size, APART] for source, files, size in books.rows(query, listed)]
 
 
+GONE: Final = "the ledger has no months and languages: tests/curate/test_who.py holds them against rows"
+WENT: Final = {"Dropped": GONE, "Dropped of both": GONE}
 NO_ROWS: Final = "no file has them row by row"
 CARD: Final = "from the card of a fitted model, measured on documents it was judged by: its own tests count again"
 TEXT: Final = "words and digests, no number"
@@ -732,10 +753,9 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     NotRecounted("Recall of bands in .*", "a formula: tests/transforms/test_banding_curve.py holds it against pairs"),
     Recount("Lengths of (.*)", lengths),
     Recount("Lengths, kept against dropped", kept_and_dropped),
-    NotRecounted(
-        ".*, kept against dropped",
-        "the ledger has no months and languages: tests/curate/test_who.py holds them against rows",
-    ),
+    Recount("Months of crawling, kept against dropped", kept_by(MONTH), WENT),
+    Recount("Languages, kept against dropped", kept_by("language"), WENT),
+    NotRecounted(".*, kept against dropped", "the name of the rows is not told: the two above"),
     NotRecounted(
         "Documents by their value, in quarters of the threshold",
         "values of what is kept are in no file: tests/transforms/test_spread.py counts them one by one",

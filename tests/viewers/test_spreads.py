@@ -12,6 +12,8 @@ import pytest
 from benchmarks.report_shape import shape
 from curate import Outputs, read_jsonl
 from curate.run import run
+from tests.viewers.books import Books
+from tests.viewers.recounts import Recount, recount_of
 from tests.viewers.stores import words
 from transforms.gopher_rules import GopherQuality
 from transforms.where import Where, field
@@ -57,6 +59,12 @@ def test_page_shows_values_around_thresholds_and_what_goes_by_month_and_language
     assert months == {f"201{month}-03": [stays[month], whole[month] - stays[month]] for month in range(3)}
     languages = {row[0]: row[1:3] for row in found["Languages, kept against dropped"]["rows"]}
     assert languages == {"English (en)": [sum(stays.values()), few.failing], "German (de)": [0, 20]}
+    books = Books(tmp_path / "store", result.name, tmp_path, tmp_path)
+    for caption in ("Months of crawling, kept against dropped", "Languages, kept against dropped"):
+        one, _ = recount_of(caption) or pytest.fail(caption)
+        assert isinstance(one, Recount)
+        told = found[caption]
+        assert [row[:2] for row in one.count(books, told, "")] == [row[:2] for row in told["rows"]]
 
 
 def test_what_no_step_told_the_language_of_is_said_and_counted() -> None:
