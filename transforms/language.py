@@ -194,7 +194,7 @@ class Language:
 def _spread(threshold: str, scores: list[int]) -> Spread:
     """Return how `scores` lie around `threshold`, as "≥ 0.65"."""
     numerators = np.array(scores, np.int64)
-    sense, bound = threshold.split()
+    sense, _, bound = threshold.partition(" ")
     counts = counts_of(numerators, np.full(len(scores), UNIT, np.int64), sense, exact(bound))
     return Spread("Language", SCORE, SCORE, threshold, counts)
 
