@@ -19,14 +19,15 @@ FILE: Final = "recall.json"
 FORMAT: Final = Format(1, "make it again with curate dedup-curve --store")
 """Version 1: the first."""
 
-MILLION: Final = 1_000_000
+UNIT: Final = 10**12
+"""Of a probability: a banding may miss one pair in millions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallPoint:
     """Pairs of Jaccard similarity `low` to below `high` (decimals; to 1, included), and how many were proposed.
 
-    `expected` is the mean probability of these very pairs to be proposed, in millionths.
+    `expected` is the mean probability of these very pairs to be proposed, in `UNIT`s.
     """
 
     low: str
@@ -38,13 +39,13 @@ class RecallPoint:
     @property
     def standard_error(self) -> float:
         """Of the share of proposed pairs, were each proposed with the expected probability, independently."""
-        chance = self.expected / MILLION
+        chance = self.expected / UNIT
         return sqrt(chance * (1 - chance) / self.pairs)
 
     @property
     def luck(self) -> float:
         """The probability that so few, or fewer, of so many pairs are proposed (binomial)."""
-        chance = self.expected / MILLION
+        chance = self.expected / UNIT
         if not 0 < chance < 1:
             return float(self.proposed >= self.pairs * chance)
         return min(1.0, sum(exp(self._log_chance(number, chance)) for number in range(self.proposed + 1)))

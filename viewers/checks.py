@@ -206,5 +206,5 @@ def _recall(recall: Recall) -> Check:
         stage, point = short[0]
         finding += f"; the first: {grouped(point.proposed)} of {grouped(point.pairs)} of similarity {point.low} to "
         finding += f"{point.high} in {shortened(stage.name, 60)}"
-    question = "Are as many similar pairs compared as the bands promise?"
+    question = "Do the bands propose as many similar pairs as they promise?"
     return Check("recall-measured", question, verdict_of(short), finding)

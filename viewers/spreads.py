@@ -47,7 +47,7 @@ def spreads_of(report: Report) -> list[RuleSpread]:
     found: dict[tuple[str, ...], RuleSpread] = {}
     for stage in report.stages:
         for one in _of_stage(stage):
-            rule = stage.name, stage.key, one.transform, one.measure, one.bound
+            rule = stage.name, stage.key, one.transform, one.reason, one.measure, one.bound
             found[rule] = _sum(found[rule], one) if rule in found else one
     return sorted(found.values(), key=lambda one: (-one.failing, one.stage.name, one.transform, one.reason, one.bound))
 

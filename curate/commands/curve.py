@@ -92,10 +92,12 @@ def _measure_store(options: argparse.Namespace) -> int:
     for stage, method, points in measured_stages(result, options.pairs):
         stages.append(stage)
         print(f"{stage.name}: {stage.texts:,} different texts came in")
-        for line in curve_lines({"chosen": method}, points):
+        for line in curve_lines({"chosen": method}, points, "pairs drawn from these"):
             print(line)
     if not stages:
-        raise ConfigurationError(f"{store.url('')}: no stage of its last result looks for near duplicates by MinHash")
+        raise ConfigurationError(
+            f"{store.url('')}: no stage of its last result looks for near duplicates by MinHash, templates among them"
+        )
     write_recall(store, Recall(read_manifest(store, folder)["key"], tuple(stages)))
     print(f"wrote {store.url(FILE)}; curate report {options.store} draws it")
     return 0
@@ -166,7 +168,7 @@ def _texts(path: Path, reader: Reader) -> Iterator[str]:
                 yield str(text)
 
 
-def curve_lines(methods: Mapping[str, MinHash], points: Sequence[Point]) -> Iterator[str]:
+def curve_lines(methods: Mapping[str, MinHash], points: Sequence[Point], pairs: str = "all pairs") -> Iterator[str]:
     """Yield the table of probabilities, of `methods` side by side, and the measured points of the first."""
     method = next(iter(methods.values()))
     yield f"{method.bands} bands of {method.rows} rows, threshold {float(method.ratio):g}: two texts become candidates"
@@ -176,7 +178,7 @@ def curve_lines(methods: Mapping[str, MinHash], points: Sequence[Point]) -> Iter
         yield f"{similarity:7.4g}  {row}"
     if points:
         yield ""
-        yield "measured, all pairs compared exactly:"
+        yield f"measured, {pairs} compared exactly:"
         yield f"{'Jaccard':>15}  {'pairs':>9}  {'candidates':>10}  {'share':>8}  {'expected':>8}  {'std. error':>10}"
     for point in points:
         between = f"{float(point.low):.2f} … {float(point.high):.2f}"

@@ -1,11 +1,11 @@
-"""Measured recall: of similar pairs that came into a deduplication, how many its banding proposed.
+"""Measured recall: of similar pairs that came into a deduplication, how many its banding proposes.
 
 Pairs are drawn from all that came in, before anything went, without bias (`transforms.banding_sample`), compared
 exactly, and held against the banding of the stage: see `transforms.banding_curve`. Buckets that were too large to be
 compared are not looked at; the stage counts the pairs that it gave up.
 
-Cost: two passes over the texts, the first with four hashes of each shingle. Memory: 48 bytes a text,
-a batch, the pairs.
+Cost: two passes over the texts, the first with four hashes of each shingle. Memory: 130 bytes a
+text, a batch, the pairs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from curate.datasets import Dataset
 from curate.parquet_batches import group_batches, open_parquet
-from curate.recall import MILLION, RecallPoint, StageRecall
+from curate.recall import UNIT, RecallPoint, StageRecall
 from curate.receipts import shard_folder
 from curate.run import Result
 from curate.running.progress import Progress
@@ -109,4 +109,4 @@ def _batches(inputs: Sequence[Dataset], columns: Sequence[str], title: str) -> I
 
 def _kept(point: Point) -> RecallPoint:
     low, high = decimal_text(point.low), decimal_text(point.high)
-    return RecallPoint(low, high, point.pairs, point.candidates, round(point.expected * MILLION))
+    return RecallPoint(low, high, point.pairs, point.candidates, round(point.expected * UNIT))

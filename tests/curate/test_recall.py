@@ -1,8 +1,10 @@
-"""Measured recall of a store's deduplications: pairs of what came in, counted one by one, kept and checked."""
+"""Measured recall of a store's deduplications: of what came in, kept and checked."""
 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from math import comb
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from curate import Outputs, deduplicate, read_jsonl, recipe
 from curate.command_line import main
 from curate.deduplication.recall import measured_stages
-from curate.recall import FILE, Recall, RecallPoint, StageRecall, read_recall, write_recall
+from curate.recall import FILE, UNIT, Recall, RecallPoint, StageRecall, read_recall, write_recall
 from curate.receipts import read_manifest
 from curate.run import Result, run
 from curate.store import StoreError
@@ -65,7 +67,7 @@ def test_command_keeps_what_was_measured_and_the_report_checks_it(
     recall = read_recall(made.store, key)
     assert recall is not None and sum(point.pairs for point in recall.stages[0].points) == 50
     assert read_recall(made.store, "0" * 64) is None
-    short = RecallPoint("0.85", "0.9", 100, 50, 999_900)
+    short = RecallPoint("0.85", "0.9", 100, 50, 999_900 * 10**6)
     write_recall(made.store, Recall(key, (StageRecall("all", recall.stages[0].key, 9, (short,)),)))
     assert main(["report", store, "--fail-on", "any"]) == 1
     assert "50 of 100 of similarity 0.85 to 0.9 in all" in capsys.readouterr().err
@@ -100,17 +102,17 @@ def test_store_without_near_duplicates_is_refused(tmp_path: Path, capsys: pytest
     assert "looks for near duplicates" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("pairs", "proposed", "expected"), [(10, 3, 300_000), (40, 40, 990_000), (2000, 5, 4_000)])
-def test_luck_is_the_binomial_sum(pairs: int, proposed: int, expected: int) -> None:
-    from fractions import Fraction
-    from math import comb
-
-    chance = Fraction(expected, 10**6)
+@pytest.mark.parametrize(
+    ("pairs", "proposed", "expected"),
+    [(10, 3, 300_000), (40, 40, 990_000), (2000, 5, 4_000), (2000, 1999, 1_000_000 - Fraction("0.4"))],
+)
+def test_luck_is_the_binomial_sum(pairs: int, proposed: int, expected: Fraction) -> None:
+    chance = Fraction(expected) / 10**6
     sums = sum(comb(pairs, n) * chance**n * (1 - chance) ** (pairs - n) for n in range(proposed + 1))
-    assert RecallPoint("0", "1", pairs, proposed, expected).luck == pytest.approx(float(sums), rel=1e-9)
+    assert RecallPoint("0", "1", pairs, proposed, int(chance * UNIT)).luck == pytest.approx(float(sums), rel=1e-9)
 
 
 def test_luck_without_chance() -> None:
-    assert RecallPoint("0", "1", 9, 9, 10**6).luck == 1
-    assert RecallPoint("0", "1", 9, 8, 10**6).luck == 0
+    assert RecallPoint("0", "1", 9, 9, UNIT).luck == 1
+    assert RecallPoint("0", "1", 9, 8, UNIT).luck == 0
     assert RecallPoint("0", "1", 9, 0, 0).luck == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 from math import sqrt
 
@@ -91,4 +92,26 @@ def test_points_of_pairs_are_those_counted_one_by_one() -> None:
     texts = versions(8, 0.8)
     one, other = zip(*combinations(texts, 2), strict=True)
     points = paired_points(column(list(one)), column(list(other)), METHOD)
-    assert sum(point.pairs for point in points) == 8
+    keys = {text: set(band_keys(column([text]), METHOD)[0].tolist()) for text in texts}
+    expected: dict[Fraction, list[tuple[bool, float]]] = {}
+    for a, b in zip(one, other, strict=True):
+        mine, theirs = set(a.split(" ")), set(b.split(" "))
+        similarity = Fraction(len(mine & theirs), len(mine | theirs))
+        if similarity >= Fraction(1, 5):
+            low = Fraction(1, 5) + Fraction(1, 20) * min(int((similarity - Fraction(1, 5)) * 20), 15)
+            expected.setdefault(low, []).append((bool(keys[a] & keys[b]), METHOD.recall(float(similarity))))
+    assert sum(map(len, expected.values())) == 8
+    assert {(p.low, p.high, p.pairs, p.candidates) for p in points} == {
+        (low, low + Fraction(1, 20), len(found), sum(met for met, _ in found)) for low, found in expected.items()
+    }
+    for point in points:
+        chances = [chance for _, chance in expected[point.low]]
+        assert point.expected == pytest.approx(sum(chances) / len(chances))
+
+
+def test_pair_that_stands_in_many_groups_is_one_pair() -> None:
+    texts, meetings = column(versions(20, 0.9)), Meetings()
+    for group in range(12):
+        meetings.add(meeting_hashes(texts, METHOD, np.full(len(texts), group, np.uint64)), text_keys(texts))
+    found = meetings.pairs(1000)
+    assert len(found) > 10 and len(np.unique(found)) == 2 * len(found)

@@ -749,7 +749,7 @@ TABLES: Final[Sequence[Recount | NotRecounted]] = (
     Recount("Which sources duplicates are of, in (.*)", who_for_whom),
     Recount("Sizes of clusters in (.*)", cluster_sizes),
     Recount("Largest clusters in (.*)", largest_clusters),
-    NotRecounted("Recall measured in .*", "tests/curate/test_recall.py counts pairs one by one"),
+    NotRecounted("Recall measured in .*", "tests/transforms/test_banding_sample.py counts pairs one by one"),
     NotRecounted("Recall of bands in .*", "a formula: tests/transforms/test_banding_curve.py holds it against pairs"),
     Recount("Lengths of (.*)", lengths),
     Recount("Lengths, kept against dropped", kept_and_dropped),

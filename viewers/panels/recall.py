@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from curate.recall import MILLION, RecallPoint, StageRecall
+from curate.recall import UNIT, RecallPoint, StageRecall
 from transforms.exact_numbers import decimal_text
 from viewers.curves import HEIGHT, WIDTH
-from viewers.intervals import wilson
+from viewers.intervals import MILLION, wilson
 from viewers.ladder_plot import dot, figure
 from viewers.loading import Report, StageView
 from viewers.markup import Child, Markup, element, join
@@ -27,7 +27,7 @@ STEPS: Final = 50
 POINTS: Final = 20
 """Points of a stage that are shown."""
 
-COLUMNS: Final = ("Similarity", "Pairs", "Compared", "of these", "95 % interval", "By the curve")
+COLUMNS: Final = ("Similarity", "Pairs", "Proposed", "of these", "95 % interval", "By the curve")
 
 
 def recall(report: Report, stage: StageView) -> Markup | None:
@@ -50,15 +50,17 @@ def recall(report: Report, stage: StageView) -> Markup | None:
     return join(
         [
             _plot(chance, threshold, () if measured is None else measured.points),
-            _said(measured),
+            _said(measured, bool((stage.operation.get("fields") or {}).get("without_templates"))),
             None if measured is None or not measured.points else _measured(stage, measured),
             table(f"Recall of bands in {stage.title}", Mark.EXACT, ("Similarity", "Compared with probability"), rows),
         ]
     )
 
 
-def _said(measured: StageRecall | None) -> Markup:
-    if measured is None:
+def _said(measured: StageRecall | None, lacks_templates: bool) -> Markup:
+    if lacks_templates:
+        told = "The curve is arithmetic. Recall is not measured where templates are left out of what is compared."
+    elif measured is None:
         told = (
             "The curve is arithmetic; curate dedup-curve --store STORE draws pairs of what came in without "
             "bias, compares them exactly, and sets what was found beside it."
@@ -69,7 +71,7 @@ def _said(measured: StageRecall | None) -> Markup:
             f"The curve is arithmetic of the bands. Measured beside it: {counted(pairs, 'pair')} of the "
             f"{grouped(measured.texts)} different texts that came in, each with a similarity of at least "
             f"{decimal_text(LEAST)}, drawn by hashes that have nothing to do with the bands, and compared exactly. "
-            "Pairs given up in buckets that are too large stand under Pairs."
+            "Proposed are those that share a band; pairs given up in buckets that are too large stand under Pairs."
         )
     return element("p", told, class_="note")
 
@@ -111,5 +113,5 @@ def _point(point: RecallPoint) -> list[Child]:
         grouped(point.proposed),
         fixed(rounded(point.proposed, point.pairs, 4), 4),
         f"{low} – {high}",
-        fixed(rounded(point.expected, MILLION, 4), 4),
+        fixed(rounded(point.expected, UNIT, 4), 4),
     ]
