@@ -16,15 +16,25 @@ INSTALL ?= -e .
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: setup demo test lint kernels versions lock docs wheel clean
+# pip compiles all modules of all packages, or none (--no-compile): those that are used are compiled when they first are.
+COMPILE ?= --compile
+# Whoever sets this has each of a thousand processes of the tests compile what it imports.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: setup packages demo test lint kernels versions lock docs wheel clean
 
 setup: $(VENV)/.installed
 
-$(VENV)/.installed: requirements.lock pyproject.toml
+packages: $(VENV)/.packages
+
+$(VENV)/.packages: requirements.lock
 	@test -n "$(PYTHON)" || { echo "curate needs Python 3.11, 3.12 or 3.13: none found on PATH. Set PYTHON=…"; exit 2; }
 	@echo "packages of requirements.lock go to $(VENV): some minutes, once"
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(COMPILE) --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.packages pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(INSTALL)
 	$(VENV)/bin/curate fetch lid
 	@touch $@
@@ -41,7 +51,7 @@ demo: setup
 # that it should not, which is to be mended, but is no reason to stop everybody.
 test: setup
 	@$(MAKE) --no-print-directory -j2 lint kernels
-	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --durations=12 --reruns 1 --randomly-seed=$(SEED)
+	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=12 --reruns 1 --randomly-seed=$(SEED)
 
 # Compiled once, not by each process of the tests; while the linters run on the other core.
 kernels: setup

@@ -12,6 +12,14 @@ settings.register_profile("curate", deadline=None, derandomize=True)  # the same
 settings.load_profile("curate")
 
 
+@pytest.hookimpl(trylast=True)  # after the order was drawn
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with files that take long: one that is begun last keeps one process at work while the others have none."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    ray = {item.path for item in items if item.get_closest_marker("ray")}
+    items.sort(key=lambda item: (item.path not in slow, item.path not in ray))
+
+
 @pytest.fixture(autouse=True, scope="module")
 def leaves_no_ray() -> Iterator[None]:
     """Fail a file that leaves this process connected to a Ray: the next one would use it, with its old environment."""
