@@ -6,7 +6,8 @@ Mask before cutting an excerpt out of a longer text: half an address is no longe
 from __future__ import annotations
 
 import json
-from typing import Any, Final, cast
+from functools import cache
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,14 +17,17 @@ from transforms.pii.mask import MaskPII, masked_bytes, with_rows
 from transforms.pii.scan import scan
 from transforms.segmentation import text_buffers
 
-ALL: Final = MaskPII()
-"""The default masks of every kind."""
+
+@cache
+def _every_kind() -> MaskPII:
+    """Return the default masks of every kind. Making them searches the masks themselves, which loads compiled code."""
+    return MaskPII()
 
 
 def mask_excerpt(text: str) -> str:
     """Return `text` with the default masks."""
     encoded = text.encode("utf-8", "surrogatepass")
-    masked, found = masked_bytes(encoded, ALL)
+    masked, found = masked_bytes(encoded, _every_kind())
     return masked.decode("utf-8", "surrogatepass") if found else text
 
 
