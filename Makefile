@@ -50,12 +50,14 @@ demo: setup
 # A test that fails is tried once more, and named in the summary if it then passes: it waits for a machine or a neighbour
 # that it should not, which is to be mended, but is no reason to stop everybody.
 test: setup
-	@$(MAKE) --no-print-directory -j2 lint kernels
+	@$(MAKE) --no-print-directory -j3 kernels-stages kernels-extraction lint
 	$(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=12 --reruns 1 --randomly-seed=$(SEED)
 
-# Compiled once, not by each process of the tests; while the linters run on the other core.
-kernels: setup
-	@log=$$(mktemp) && { $(VENV)/bin/python -m tests.compiled >$$log 2>&1 || { tail $$log; exit 1; }; }
+# Compiled once, not by each process of the tests; in two processes, beside the linters.
+kernels: kernels-stages kernels-extraction
+
+kernels-%: setup
+	@log=$$(mktemp) && { $(VENV)/bin/python -m tests.compiled $* >$$log 2>&1 || { tail $$log; exit 1; }; }
 
 lint: setup
 	$(VENV)/bin/ruff check .

@@ -1,4 +1,4 @@
-"""Compiles kernels before the tests begin: `python -m tests.compiled`, which `make test` runs beside the linters.
+"""Compiles kernels before the tests begin: `python -m tests.compiled`, all or a part, which `make test` runs at once.
 
 The processes of a test run would each compile the same code. Called once, on little, are a recipe with every kind of
 stage, our engine of extraction and the filters; other kernels are compiled by the tests that need them.
@@ -6,6 +6,7 @@ stage, our engine of extraction and the filters; other kernels are compiled by t
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -36,15 +37,28 @@ FILTERS = (
 )
 
 
-def main() -> None:
-    """Call what compiles."""
+def extraction() -> None:
+    """Call our engine of extraction."""
     extract(PAGE)
+
+
+def stages() -> None:
+    """Run a recipe with every kind of stage, and the filters."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_inputs(root / "in", Amount(1, 12), seed=0)
         run(outputs(root / "in"), root / "store", name="compiled", runner="local")
         filtered = read_jsonl(root / "in" / "pages", source="pages").apply(*FILTERS, name="filtered")
         run(Outputs(filtered=filtered), root / "store", name="filtered", runner="local")
+
+
+PARTS = {"extraction": extraction, "stages": stages}
+
+
+def main() -> None:
+    """Call what compiles: the parts that the command names, else all."""
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()
 
 
 if __name__ == "__main__":
