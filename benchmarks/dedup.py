@@ -99,7 +99,7 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the last line."""
         rows = self.speed.rows if self.speed else ()
-        rates = {row.name: row.rate for row in rows}
+        rates, ratios = {row.name: row.rate for row in rows}, {row.name: row.ratio for row in rows}
         ours = rates.get("ours", 0.0)
         versions = {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}}
         return {
@@ -107,7 +107,7 @@ class Report:
             "unit": "MB per CPU second",
             "ours": round(ours, 1) or None,
             "peers": {name: round(rate, 2) for name, rate in rates.items() if name != "ours"},
-            "ratio": round(ours / rates[RATIO_TO], 2) if RATIO_TO in rates else None,
+            "ratio": round(ratios[RATIO_TO], 2) if RATIO_TO in ratios else None,
             "left and lost": [asdict(row) for row in rows],
             "scaling": {scale.times: round(scale.microseconds, 1) for scale in self.scales},
             **({MEASURED: asdict(figures_of(self.scales))} if self.scales and self.options.size == "full" else {}),

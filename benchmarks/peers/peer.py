@@ -1,8 +1,9 @@
 """What the scripts in this folder share: each runs in an environment of its own, which has neither curate nor numba.
 
-A script takes a Parquet file of documents ("id", "text") and an empty folder, does what its tool is made for, from that
-file to a file of what stays, and prints one JSON object. The clock runs from opening the file to the end of writing;
-importing libraries and loading models come before it, the list of ids that stay (`kept.txt`) after.
+A script takes a Parquet file of documents ("id", "text"), an empty folder, a variant and a number of turns, does what
+its tool is made for, from that file to a file of what stays, so many times, and prints one JSON object: of the turn
+that took least. The clock runs from opening the file to the end of writing; importing libraries and loading models come
+before it, the list of ids that stay (`kept.txt`) after.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -67,6 +69,24 @@ class Clock:
         return Report(_cpu() - self._cpu, time.perf_counter() - self._wall)
 
 
+def least(folder: Path, once: Callable[[Path], None]) -> tuple[Report, Path]:
+    """Call `once` as often as the script is asked to, each time with an empty folder of its own below `folder`.
+
+    Return what the turn took that took least CPU time, and the last one's folder, which alone is left.
+    """
+    reports: list[Report] = []
+    count = int(sys.argv[4])
+    for turn in range(count):
+        mine = folder / f"turn{turn}"
+        mine.mkdir()
+        clock = Clock()
+        once(mine)
+        reports.append(clock.stop())
+        if turn < count - 1:
+            shutil.rmtree(mine)
+    return min(reports, key=lambda report: report.cpu), mine
+
+
 def _cpu() -> float:
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
@@ -74,5 +94,5 @@ def _cpu() -> float:
 
 def arguments() -> tuple[Path, Path, str]:
     """Return the corpus, the folder to write to and the variant."""
-    corpus, folder, variant = sys.argv[1:]
+    corpus, folder, variant = sys.argv[1:4]
     return Path(corpus), Path(folder), variant

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from datasets import load_from_disk
-from peer import Clock, arguments
+from peer import arguments, least
 from text_dedup.config.base import load_config_from_toml
 from text_dedup.minhash import main as deduplicate
 
@@ -43,13 +43,14 @@ def write_settings(path: Path, corpus: Path, folder: Path, variant: str) -> None
 def main() -> None:
     """Deduplicate, verified or not."""
     corpus, folder, variant = arguments()
-    write_settings(folder / "config.toml", corpus, folder, variant)
-    config = load_config_from_toml(folder / "config.toml")
-    clock = Clock()
     np.seterr(over="ignore")
-    deduplicate(config)
-    report = clock.stop()
-    kept = list(load_from_disk(str(folder / "out"))["id"])
+
+    def once(out: Path) -> None:
+        write_settings(out / "config.toml", corpus, out, variant)
+        deduplicate(load_config_from_toml(out / "config.toml"))
+
+    report, last = least(folder, once)
+    kept = list(load_from_disk(str(last / "out"))["id"])
     report.write(folder, kept, f"20 x 6, 5-grams, num_proc=1, {variant}", "text-dedup", "datasets", "polars", "numpy")
 
 

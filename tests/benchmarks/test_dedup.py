@@ -139,13 +139,13 @@ def test_speed_of_a_set_with_a_document_lost_fails(tmp_path: Path) -> None:
     truth = fast_truth_of(array(texts), MinHash(bands=60, rows=2))
     verdicts = expected(truth, np.arange(len(texts)))
     stays = np.array([row not in verdicts for row in range(len(texts))])
-    right = row_of("ours", 500.0, stays, truth, "")
+    right = row_of("ours", 500.0, stays, truth, "", 500.0, 1)
     assert all(holds for _, _, holds in checks_of([right], truth, "full").values())
     assert not checks_of([replace(right, rate=40.0)], truth, "full")["MB per CPU second, from Parquet to Parquet"][2]
     rensa = replace(right, name="rensa", rate=200.0)
     assert checks_of([right, rensa], truth, "full")["ours / rensa"] == [2.5, "≥ 3", False]
     stays[np.flatnonzero(stays)[-1]] = False
-    lost = checks_of([row_of("ours", 5000.0, stays, truth, "")], truth, "full")
+    lost = checks_of([row_of("ours", 5000.0, stays, truth, "", 5000.0, 1)], truth, "full")
     assert [holds for _, _, holds in lost.values()] == [False, True, True]
 
 
@@ -185,7 +185,7 @@ def test_marked_texts_are_all_different_and_differ_in_marks_alone() -> None:
 def test_case_is_judged_by_what_the_engine_left(tmp_path: Path) -> None:
     amount, case = Amount(150, 20, 1), CASES["chain"]
     write_texts(tmp_path / "in" / "texts.parquet", case.texts(amount))
-    made = measure(Spec("unique_by_place", tmp_path / "in", tmp_path / "store"))
+    made = measure(Spec("unique_by_place", tmp_path / "in", tmp_path / "store", turns=2))
     assert case.holds(made, tmp_path / "store", amount)
     assert made.documents == 150 and made.cpu > 0 and made.task_mb > 50
     stays, names, gone = verdicts_of(tmp_path / "store")
