@@ -5,7 +5,10 @@ Those of a table's content are in `curate.content_digests`: nothing here needs A
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -15,6 +18,12 @@ from transforms.canonical import canonical_json
 
 CHUNK: Final = 1 << 20
 MODULUS: Final = 1 << 256
+TICK: Final = 20_000_000
+"""Nanoseconds within which two changes of a file can have one time stamp: more than a tick of any kernel."""
+
+COARSE_TICK: Final = 2_500_000_000
+"""The same where a file system keeps no fractions of a millisecond: some keep every second second."""
+
 ID_CONTEXT: Final = b"curate document id 1\0"
 """What the bytes that an id digests begin with."""
 
@@ -28,6 +37,26 @@ def digest_file(path: Path) -> str:
     """Return the BLAKE3 digest of a file's bytes as 64 hex digits."""
     with path.open("rb", buffering=0) as file:
         return digest_stream(file)
+
+
+def digest_unchanged(path: Path) -> str:
+    """Return what `digest_file` does; a file that this process has digested is read again only if it has changed.
+
+    Changed is what has another inode, size, time of change of its bytes or of itself: the last the kernel alone sets. A
+    file is remembered if its last change was over when reading began, so that a further one has another time.
+    """
+    with path.open("rb", buffering=0) as file:
+        state = os.fstat(file.fileno())
+        tick = TICK if state.st_ctime_ns % 1_000_000 else COARSE_TICK
+        if not 0 <= state.st_ctime_ns < time.time_ns() - tick:
+            return digest_stream(file)
+    times = state.st_mtime_ns, state.st_ctime_ns
+    return _digest_in_state(path, (state.st_dev, state.st_ino, state.st_size, *times))
+
+
+@lru_cache(maxsize=1 << 12)
+def _digest_in_state(path: Path, state: tuple[int, ...]) -> str:
+    return digest_file(path)
 
 
 def digest_stream(file: BinaryIO) -> str:

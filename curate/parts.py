@@ -1,7 +1,8 @@
 """Reading columns of stored shards, batch by batch: for tasks that look at documents without passing them on.
 
-What is read is checked first against the receipt, so a flipped byte is an error and never another answer. Memory: a
-batch, and some pages of one row group.
+What is read is checked first against the receipt, so a flipped byte is an error and never another answer; what a
+process has checked it checks again when the file has changed (`curate.digests.digest_unchanged`). Memory: a batch, and
+some pages of one row group.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from curate.accounting.measured import MEASURES_FILE, StoredMeasures
-from curate.digests import digest_bytes, digest_file
+from curate.digests import digest_bytes, digest_unchanged
 from curate.parquet_batches import group_batches, open_parquet
 from curate.receipts import Receipt, read_receipt, shard_folder
 from curate.store import Store, StoreError
@@ -35,7 +36,7 @@ def checked_file(store: Store, key: str, name: str) -> Path:
         StoreError: the shard is not there or has no such file, or its bytes are not what the receipt says.
     """
     place, digest = _promised(store, key, name)
-    if not store.exists(place) or digest_file(path := store.local(place, digest)) != digest:
+    if not store.exists(place) or digest_unchanged(path := store.local(place, digest)) != digest:
         raise _damaged(store, key, place)
     return path
 

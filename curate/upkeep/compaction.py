@@ -34,7 +34,7 @@ from curate.accounting.samples import CELL, Samples
 from curate.accounting.statistics import Statistics, merge_all
 from curate.committing.gathered import Receipts
 from curate.datasets import Dataset
-from curate.digests import digest_file, digest_json, short
+from curate.digests import digest_file, digest_json, digest_unchanged, short
 from curate.receipts import FileEntry, Receipt, publish_receipt, read_receipt, shard_folder
 from curate.running.documents import read_shard
 from curate.running.jobs import Item, RunsJobs
@@ -185,7 +185,7 @@ class CompactJob:
         entry = receipt.files[file]
         name = f"{shard_folder(receipt.key)}/{file}"
         link_or_copy(self.store.local(name, entry.digest), path)
-        if digest_file(path) != entry.digest:
+        if digest_unchanged(path) != entry.digest:
             raise StoreError(f"{self.store.url(name)} is damaged: remove its folder and run the recipe again")
         return entry
 

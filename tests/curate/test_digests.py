@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import time
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,12 +17,14 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curate import digests
 from curate.content_digests import ContentDigest, content_digest, logical_type
 from curate.digests import (
     add_sums,
     digest_bytes,
     digest_file,
     digest_json,
+    digest_unchanged,
     document_id,
     short,
     sum_digests,
@@ -225,6 +229,65 @@ def test_digest_of_a_file_is_blake3_of_its_bytes(tmp_path: Path) -> None:
     for content in (b"", b"x" * ((4 << 20) + 1)):
         (tmp_path / "f").write_bytes(content)
         assert digest_file(tmp_path / "f") == blake3(content).hexdigest() == digest_bytes(content)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return a list to which each file is added that is read for its digest, from an empty memory on."""
+    read: list[Path] = []
+    stream = digests.digest_stream
+
+    def counted(file: Any) -> str:
+        read.append(Path(file.name))
+        return stream(file)
+
+    monkeypatch.setattr(digests, "digest_stream", counted)
+    digests._digest_in_state.cache_clear()
+    return read
+
+
+def wait_for(path: Path) -> None:
+    """Return when the last change of a file is longer ago than two changes can have one time."""
+    changed = path.stat().st_ctime_ns
+    tick = digests.TICK if changed % 1_000_000 else digests.COARSE_TICK
+    while time.time_ns() <= changed + tick:
+        time.sleep(0.005)
+
+
+def test_file_is_read_again_only_when_it_has_changed(tmp_path: Path, reads: list[Path]) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"some bytes")
+    wait_for(path)
+    found = [digest_unchanged(path) for _ in range(3)]
+    assert found == [digest_bytes(b"some bytes")] * 3 and len(reads) == 1
+    before = path.stat()
+    with path.open("r+b") as file:  # as many bytes in the same file, and its time set back
+        file.write(b"S")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (before.st_ino, before.st_size, before.st_mtime_ns) == (
+        path.stat().st_ino,
+        path.stat().st_size,
+        path.stat().st_mtime_ns,
+    )
+    assert digest_unchanged(path) == digest_bytes(b"Some bytes")
+    wait_for(path)
+    assert digest_unchanged(path) == digest_unchanged(path) == digest_bytes(b"Some bytes")
+    other = tmp_path / "g"
+    other.write_bytes(b"other byte")
+    os.replace(other, path)
+    assert digest_unchanged(path) == digest_bytes(b"other byte")
+
+
+def test_file_that_may_change_within_one_tick_is_read_each_time(
+    tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"a")
+    changed = path.stat().st_ctime_ns
+    for now in (changed - 1, changed, changed + digests.TICK):  # a clock that is behind that of the file system, too
+        monkeypatch.setattr(digests.time, "time_ns", lambda now=now: now)
+        assert digest_unchanged(path) == digest_unchanged(path) == digest_bytes(b"a")
+    assert len(reads) == 6
 
 
 def test_digest_of_json_does_not_see_the_order_of_keys_and_sees_everything_else() -> None:
