@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -10,6 +11,12 @@ from hypothesis import settings
 
 settings.register_profile("curate", deadline=None, derandomize=True)  # the same cases on any machine, however busy
 settings.load_profile("curate")
+
+
+def pytest_collection_finish() -> None:
+    """Write no bytecode from here on, in children neither: Python takes that of a file edited within one second."""
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 @pytest.hookimpl(trylast=True)  # after the order was drawn
