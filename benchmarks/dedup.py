@@ -99,15 +99,20 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the last line."""
         rows = self.speed.rows if self.speed else ()
-        rates, ratios = {row.name: row.rate for row in rows}, {row.name: row.ratio for row in rows}
-        ours = rates.get("ours", 0.0)
+        peers = {row.name: row for row in rows[1:]}
+        first = peers.pop(RATIO_TO, None)
+        ours = first.ours if first else rows[0].rate if rows else None
         versions = {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}}
         return {
             "name": f"dedup, {self.options.size}",
             "unit": "MB per CPU second",
-            "ours": round(ours, 1) or None,
-            "peers": {name: round(rate, 2) for name, rate in rates.items() if name != "ours"},
-            "ratio": round(ratios[RATIO_TO], 2) if RATIO_TO in ratios else None,
+            "ours": None if ours is None else round(ours, 1),
+            "peers": {first.name: round(first.rate, 2)} if first else {},
+            "ratio": round(first.ratio, 2) if first else None,
+            "rows": [
+                {"what": f"beside {name}", "ours": round(row.ours, 1), "peers": {name: round(row.rate, 2)}}
+                for name, row in peers.items()
+            ],
             "left and lost": [asdict(row) for row in rows],
             "scaling": {scale.times: round(scale.microseconds, 1) for scale in self.scales},
             **({MEASURED: asdict(figures_of(self.scales))} if self.scales and self.options.size == "full" else {}),

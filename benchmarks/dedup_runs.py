@@ -1,9 +1,9 @@
 """Runs of a recipe, as `curate run` makes them, each in a process of its own: what they cost and what they decided.
 
 Such a process has curate loaded and is forked, so that it has no memory of earlier ones; it keeps to one core, calls
-the kernels once on a few texts, and then runs. CPU seconds are of the run alone, all threads; memory of a task is the
-largest resident memory of the process while it ran (some 200 MB of it libraries), as the journal has it. The clock of
-a task stretches on a busy machine, its CPU time less so; the journal has the clock.
+the kernels once on a few texts, and then runs, once or in several turns. CPU seconds are of one run, all threads;
+memory of a task is the largest resident memory of the process while it ran (some 200 MB of it libraries), as the
+journal has it. The clock of a task stretches on a busy machine, its CPU time less so; the journal has the clock.
 """
 
 from __future__ import annotations
@@ -115,28 +115,27 @@ def keep_to_core() -> None:
 
 def _measure(spec: Spec) -> Measured:
     keep_to_core()
-    recipe = getattr(dedup_recipe, spec.recipe)
-    with TemporaryDirectory(dir=spec.store.parent) as few, open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
+    with TemporaryDirectory(dir=spec.store.parent) as few:
         _write_few(Path(few) / "in")
-        run(recipe.function(f"{few}/in"), f"{few}/store", runner="local")
-    earlier = []
+        _run(spec, Path(few) / "in", Path(few) / "store")
+    taken = []
     for _ in range(spec.turns - 1):
         with TemporaryDirectory(dir=spec.store.parent) as store:
-            earlier.append(_run(spec, Path(store))[0])
+            taken.append(_run(spec, spec.root, Path(store))[0])
     profile = cProfile.Profile() if spec.profile else None
     with profile or nullcontext():
-        cpu, made = _run(spec, spec.store)
+        cpu, made = _run(spec, spec.root, spec.store)
     if profile is not None and spec.profile is not None:
         profile.dump_stats(spec.profile)
-    return _measured(min(*earlier, cpu) if earlier else cpu, made)
+    return _measured(min([*taken, cpu]), made)
 
 
-def _run(spec: Spec, store: Path) -> tuple[float, Dataset]:
+def _run(spec: Spec, root: Path, store: Path) -> tuple[float, Dataset]:
     """Run once; return seconds of CPU, and what it made."""
     function = getattr(dedup_recipe, spec.recipe).function
     began = time.process_time()
     with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
-        result = run(function(str(spec.root)), store, runner="local")
+        result = run(function(str(root)), store, runner="local")
     return time.process_time() - began, result.outputs["unique"]
 
 

@@ -6,14 +6,14 @@ again with words replaced. Ours reads, signs, buckets, verifies and writes with 
 survivor resembles them at .8, and pairs at .8 that both stayed, by exact Jaccard similarity of our 5-grams.
 
 A host's other guests move single figures by a tenth. So ours is measured again right before each other tool, both as
-often in one process, and of both the fastest turn counts; the line of ours has the fastest of all its turns.
+often in one process, and of both the fastest turn counts.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,8 +102,6 @@ def speed(work: Path, size: str, passages: pa.Table, peers: Sequence[str] = (), 
             versions |= ran.versions
             shutil.rmtree(work / "peers")
             print(rows[-1], flush=True)
-    fastest = max(row.ours for row in rows)
-    rows[0] = replace(ours, rate=fastest, ours=fastest, turns=sum(row.turns for row in rows))
     return Speed(tuple(rows), made, total, checks_of(rows, truth, size), versions)
 
 
@@ -118,7 +116,7 @@ def show_jobs(made: Measured, total: int) -> None:
     print(f"{'task':32} {'seconds':>8} {'MB/s':>8} {'peak MB':>8}")
     for name, spent in made.jobs.items():
         print(f"{name:32} {spent.seconds:8.2f} {total / 1e6 / max(spent.seconds, 1e-3):8.0f} {spent.peak_mb:8,}")
-    print(f"{'all, CPU':32} {made.cpu:8.2f} {total / 1e6 / made.cpu:8.1f} {made.peak_mb:8,}")
+    print(f"{'all, CPU, of the fastest turn':32} {made.cpu:8.2f} {total / 1e6 / made.cpu:8.1f} {made.peak_mb:8,}")
 
 
 def checks_of(rows: Sequence[Row], truth: Truth, size: str) -> dict[str, Check]:
@@ -129,7 +127,8 @@ def checks_of(rows: Sequence[Row], truth: Truth, size: str) -> dict[str, Check]:
         "speed corpus: similar pairs that stay": [ours.left, f"≤ {missed} without a common band", ours.left <= missed],
     }
     if size == "full":
-        checks["MB per CPU second, from Parquet to Parquet"] = [round(ours.rate, 1), f"≥ {LEAST}", ours.rate >= LEAST]
+        fastest = max(row.ours for row in rows)
+        checks["MB per CPU second, from Parquet to Parquet"] = [round(fastest, 1), f"≥ {LEAST}", fastest >= LEAST]
         least = {peer.name: peer.least_ratio for peer in PEERS if peer.least_ratio}
         for row in rows:
             if (ratio := least.get(row.name)) is not None:

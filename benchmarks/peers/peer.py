@@ -1,9 +1,9 @@
 """What the scripts in this folder share: each runs in an environment of its own, which has neither curate nor numba.
 
 A script takes a Parquet file of documents ("id", "text"), an empty folder, a variant and a number of turns, does what
-its tool is made for, from that file to a file of what stays, so many times, and prints one JSON object: of the turn
-that took least. The clock runs from opening the file to the end of writing; importing libraries and loading models come
-before it, the list of ids that stay (`kept.txt`) after.
+its tool is made for, from that file to a file of what stays, and prints one JSON object; those that deduplicate do it
+so many times, and tell of the turn that took least. The clock runs from opening the file to the end of writing;
+importing libraries and loading models come before it, the list of ids that stay (`kept.txt`) after.
 """
 
 from __future__ import annotations

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
+import runpy
+import sys
 from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +18,8 @@ import pytest
 
 from benchmarks import dedup_adversarial, dedup_quality, dedup_scaling
 from benchmarks.comparisons import records
-from benchmarks.dedup import options_of
+from benchmarks.contract import faults_of
+from benchmarks.dedup import Report, options_of
 from benchmarks.dedup_adversarial import (
     AMOUNTS,
     CASES,
@@ -40,7 +45,8 @@ from benchmarks.dedup_quality import (
     truth_of,
 )
 from benchmarks.dedup_runs import Gone, Measured, Spec, Spent, measure, stays_of, verdicts_of
-from benchmarks.dedup_speed import checks_of, row_of
+from benchmarks.dedup_speed import Row, Speed, checks_of, row_of
+from benchmarks.install_peers import SCRIPTS
 from transforms.minhash import MinHash, sets_of
 
 ROOT = Path(__file__).parents[2]
@@ -141,9 +147,11 @@ def test_speed_of_a_set_with_a_document_lost_fails(tmp_path: Path) -> None:
     stays = np.array([row not in verdicts for row in range(len(texts))])
     right = row_of("ours", 500.0, stays, truth, "", 500.0, 1)
     assert all(holds for _, _, holds in checks_of([right], truth, "full").values())
-    assert not checks_of([replace(right, rate=40.0)], truth, "full")["MB per CPU second, from Parquet to Parquet"][2]
+    assert not checks_of([replace(right, ours=40.0)], truth, "full")["MB per CPU second, from Parquet to Parquet"][2]
     rensa = replace(right, name="rensa", rate=200.0)
     assert checks_of([right, rensa], truth, "full")["ours / rensa"] == [2.5, "≥ 3", False]
+    beside = replace(rensa, ours=640.0)  # what counts is ours right before it
+    assert checks_of([right, beside], truth, "full")["ours / rensa"] == [3.2, "≥ 3", True]
     stays[np.flatnonzero(stays)[-1]] = False
     lost = checks_of([row_of("ours", 5000.0, stays, truth, "", 5000.0, 1)], truth, "full")
     assert [holds for _, _, holds in lost.values()] == [False, True, True]
@@ -151,6 +159,34 @@ def test_speed_of_a_set_with_a_document_lost_fails(tmp_path: Path) -> None:
 
 def measured(cpu: float, peak: int) -> Measured:
     return Measured(cpu, peak, {"sign": Spent(1, 1.0, peak)}, 1, 1, 1, 1, 1, {})
+
+
+def test_ratios_are_to_ours_right_before_each_tool(tmp_path: Path) -> None:
+    ours = Row("ours", 46.0, 2, 1, 0, 0, "", 46.0, 5)
+    others = (Row("rensa", 16.0, 2, 1, 0, 0, "", 48.0, 5), Row("text-dedup", 2.0, 2, 1, 0, 0, "", 50.0, 3))
+    report = Report(tmp_path, argparse.Namespace(size="full"))
+    report.speed = Speed((ours, *others), measured(1.0, 1), 1, {}, {"rensa": "1"})
+    report.checks = {"one": [1, "= 1", True]}
+    line = report.as_json()
+    assert not faults_of(line)
+    assert (line["ours"], line["peers"], line["ratio"]) == (48.0, {"rensa": 16.0}, 3.0)
+    assert line["rows"] == [{"what": "beside text-dedup", "ours": 50.0, "peers": {"text-dedup": 2.0}}]
+    report.speed = replace(report.speed, rows=(ours,))
+    alone = report.as_json()
+    assert (alone["ours"], alone["peers"], alone["ratio"], alone["rows"]) == (46.0, {}, None, [])
+
+
+def test_fastest_turn_of_another_tool_counts_and_the_last_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer: Any = runpy.run_path(str(SCRIPTS / "peer.py"))
+    seconds = iter([0.0, 5.0, 5.0, 7.0, 7.0, 11.0])  # turns of 5, 2 and 4
+    monkeypatch.setitem(peer["Clock"].__init__.__globals__, "_cpu", lambda: next(seconds))
+    monkeypatch.setattr(sys, "argv", ["script", "corpus", "folder", "-", "3"])
+    seen: list[Path] = []
+    report, last = peer["least"](tmp_path, seen.append)
+    assert report.cpu == 2.0 and len(set(seen)) == 3
+    assert list(tmp_path.iterdir()) == [last] == [seen[-1]]
 
 
 def test_scaling_that_is_not_flat_fails() -> None:
@@ -186,6 +222,7 @@ def test_case_is_judged_by_what_the_engine_left(tmp_path: Path) -> None:
     amount, case = Amount(150, 20, 1), CASES["chain"]
     write_texts(tmp_path / "in" / "texts.parquet", case.texts(amount))
     made = measure(Spec("unique_by_place", tmp_path / "in", tmp_path / "store", turns=2))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "store"]  # earlier turns leave nothing
     assert case.holds(made, tmp_path / "store", amount)
     assert made.documents == 150 and made.cpu > 0 and made.task_mb > 50
     stays, names, gone = verdicts_of(tmp_path / "store")
